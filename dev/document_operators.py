@@ -15,7 +15,7 @@ from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.dialects.edge.dtypes import rows
 from et_ir.passes.aten_to_core.decompose.chain import REASONS, Reason
 from et_ir.targets.lookup import CURRENT_TARGETS, find_target
-from et_ops.summaries import summary_of
+from et_ops.summaries import operator_summary, summary_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "generated" / "operators.md"
 
@@ -40,7 +40,7 @@ def _lines() -> Iterator[str]:
         )
         kernel = op.operator.kernel
         has = " | ".join("yes" if kernel in find_target(target).kernels else "" for target in CURRENT_TARGETS)
-        computes = op.operator.summary.replace("|", "\\|")
+        computes = operator_summary(op.operator).replace("|", "\\|")
         yield f"| `{name}` | {types} | {has} | {computes} |"
     core = {name for name, op in ATEN.items() if op.operator.is_core}
     patterns = {op.name.removeprefix("aten.") for op in REASONS}

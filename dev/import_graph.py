@@ -18,7 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final, cast
 
-__all__ = ["Edge", "Import", "dependencies", "imports", "initializer", "modules"]
+__all__ = ["Edge", "Import", "dependencies", "file_of", "imports", "initializer", "modules"]
 
 INSTALLED_AS: Final = {"et_tools": "tools"}
 """Packages with their folders, where these have another name."""
@@ -148,13 +148,22 @@ def _installed(module: str) -> str:
     return INSTALLED_AS.get(first, first) + dot + rest
 
 
+def file_of(module: str, files: Mapping[str, Path]) -> str | None:
+    """The file that has a module or, as a name in it, what an import names; None for what is not among the files."""
+    parts = _installed(module).split(".")
+    while parts and ".".join(parts) not in files:
+        parts.pop()
+    return ".".join(parts) or None
+
+
 def dependencies(root: Path, packages: Iterable[str], tests: str = "test") -> dict[str, list[Edge]]:
     """What each file depends on, by dotted names of paths from the root. A package's own file is `initializer` of it.
 
     An import counts 1, a module that a string names and fixtures 2, and a file of the tests that another uses 0. A file
-    that a test reads is its path from the root, a folder the same with a slash.
+    that a test reads is its path from the root, a folder the same with a slash. Without a folder of `tests`, these are
+    left out.
     """
-    files = modules(root, (*packages, tests))
+    files = modules(root, (*packages, tests) if tests else packages)
     found = {name: _read(path) for name, path in files.items()}
     by_stem: defaultdict[str, list[str]] = defaultdict(list)
     for name in files:
@@ -241,13 +250,9 @@ class _Reader:
 
     def _file_of(self, name: str, module: str) -> str | None:
         """The file that an import means; of tests, which add their folders to the path, the nearest of that name."""
-        parts = _installed(module).split(".")
-        while parts and ".".join(parts) not in self.files:
-            parts.pop()
-        if parts:
-            return ".".join(parts)
-        if not self._is_test(name):
-            return None
+        found = file_of(module, self.files)
+        if found is not None or not self._is_test(name):
+            return found
         for folder in reversed([*accumulate(name.split(".")[:-1], "{}.{}".format)]):
             for words in (module, module.partition(".")[0]):
                 if f"{folder}.{words}" in self.files:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from et_ops import OPERATORS, Arg, Operator
+from et_ops.summaries import operator_summary
 
 DIALECTS = Path(__file__).parents[1] / "et_ir" / "dialects"
 
@@ -56,7 +57,7 @@ def stub(dialect: str, base: str, operators: Iterator[Operator]) -> Iterator[str
     yield HEADER.format(dialect=dialect, base=base)
     for operator in operators:
         yield f"class {class_name(operator.name)}({base}):\n"
-        summary = operator.summary
+        summary = operator_summary(operator)
         yield f'    """{summary}"""\n'
         for arg in operator.schema.args:
             if arg.name not in RESERVED and not keyword.iskeyword(arg.name):

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from et_schema.distribution import NAME, PROJECT
+
 if TYPE_CHECKING:
     from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
     from et_ir.driver.executorch_options import MemoryPlanningPass
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
         to_edge_transform_and_lower,
     )
     from et_ir.driver.raising import raise_program
+
+if NAME != PROJECT:  # both distributions have et_schema and et_vm: those installed last are there
+    raise ImportError(
+        f"{NAME} has replaced modules of {PROJECT}, which contains all of it: pip uninstall {NAME}, then install "
+        f"{PROJECT} again"
+    )
 
 __version__: str
 
@@ -52,7 +60,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version  # reading package metadata takes its time
 
-        return version("executorch-ir")
+        return version(PROJECT)
     from et_schema.executorch_names import missing_name
 
     raise missing_name(__name__, name, __all__)

@@ -17,7 +17,6 @@ from et_ops.fact import Facts
 from et_ops.families import family_of
 from et_ops.leaves import LEAVES, RUNTIME_NAMESPACES
 from et_ops.schema import Schema, namespace_of, parse_schema, without_namespace
-from et_ops.summaries import summary_of
 
 if TYPE_CHECKING:
     from et_ops.inference.meta import Rule
@@ -71,11 +70,6 @@ class Operator:
     def kernel(self) -> str:
         """The name by which a program of a runtime calls it: `aten::add.out`."""
         return f"{self.namespace}::{(self.out_text or self.schema_text).partition('(')[0]}"
-
-    @cached_property
-    def summary(self) -> str:
-        """One-sentence summary. Raises `KeyError` for an operator that the library does not know."""
-        return summary_of(self.namespace, self.overload_name.partition(".")[0])
 
     @cached_property
     def family(self) -> str | None:

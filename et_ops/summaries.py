@@ -1,16 +1,19 @@
 """One-sentence summaries of all operators: `summaries.txt`.
 
 Each line is the name of an operator without its overload, a tab, and the sentence; lines are sorted. A name has its
-namespace where that is not `aten`.
+namespace where that is not `aten`. They document operators: what runs programs does without.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["SUMMARIES", "read_summaries", "summary_of"]
+if TYPE_CHECKING:
+    from et_ops.library import Operator
+
+__all__ = ["SUMMARIES", "operator_summary", "read_summaries", "summary_of"]
 
 SUMMARIES: Final = Path(__file__).with_name("summaries.txt")
 
@@ -28,3 +31,8 @@ def summary_of(namespace: str, name: str) -> str:
     if key not in read_summaries():
         raise KeyError(f"{SUMMARIES.name} has no line for {key}")
     return read_summaries()[key]
+
+
+def operator_summary(operator: Operator) -> str:
+    """The sentence for an operator of the library. Raises `KeyError` for another one."""
+    return summary_of(operator.namespace, operator.overload_name.partition(".")[0])

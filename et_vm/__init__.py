@@ -82,7 +82,9 @@ def __getattr__(name: str) -> object:
     if name == "__version__":
         from importlib.metadata import version  # reading package metadata takes its time
 
-        return version("executorch-ir")
+        from et_schema.distribution import NAME
+
+        return version(NAME)
     module = _MODULES.get(name)
     if module is None:
         from et_schema.executorch_names import missing_name

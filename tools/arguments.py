@@ -20,7 +20,6 @@ __all__ = [
     "CommandParser",
     "add_alignments",
     "alignment",
-    "byte_count",
     "natural_number",
     "positive_number",
     "tolerance",
@@ -94,16 +93,6 @@ def alignment(text: str) -> int:
             f"{shortened(text)!r} is not a valid alignment: expected a power of two up to {MOST_ALIGNMENT}"
         )
     return number
-
-
-def byte_count(text: str) -> int:
-    """A number of bytes from the command line: `4096`, `256K`, `1MiB`; the units are powers of 1024."""
-    from et_ir.planning.banks import BankError, parse_size
-
-    try:
-        return parse_size(text)
-    except BankError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def add_alignments(add: Callable[..., object]) -> None:
@@ -270,5 +259,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import version
 
-        print(f"{parser.prog} {version('executorch-ir')}")
+        from et_schema.distribution import NAME
+
+        print(f"{parser.prog} {version(NAME)}")
         parser.exit()

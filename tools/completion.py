@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from et_schema.distribution import NAME, RUNTIME, installation
 from et_tools.exit_codes import UsageError
 
 __all__ = ["completion_script", "names_of"]
@@ -21,8 +22,7 @@ def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
         import shtab
     except ModuleNotFoundError:
         raise UsageError(
-            "completion needs the package shtab; install it with: pip install '.[completion]' in the checkout of "
-            "executorch-ir"
+            f"completion needs the package shtab; install it with: {installation('completion')}"
         ) from None
     for action in _actions(parser):
         metavar = str(action.metavar)
@@ -46,6 +46,8 @@ def names_of(action: argparse.Action) -> Sequence[str]:
 
 
 def _named(action: argparse.Action) -> Callable[[], Sequence[str]] | None:
+    if NAME == RUNTIME:  # they are names of the compiler
+        return None
     keys = (str(action.metavar), *action.option_strings)
     return next((_NAMES[key] for key in keys if key in _NAMES), None)
 

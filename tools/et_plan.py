@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from et_schema.file_kinds import kind_of
 from et_schema.program import FILE_IDENTIFIER
 from et_schema.whole_numbers import shortened
-from et_tools.arguments import CommandParser, byte_count, natural_number
+from et_tools.arguments import CommandParser, natural_number
 from et_tools.exit_codes import ExitCode, UsageError, guarded
 from et_tools.info.instances import plan_facts
 from et_tools.output import check_output, is_same_file, write_file
@@ -40,6 +40,16 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 SHOWN = 12
+
+
+def _byte_count(text: str) -> int:
+    """A number of bytes from the command line: `4096`, `256K`, `1MiB`; the units are powers of 1024."""
+    from et_ir.planning.banks import BankError, parse_size
+
+    try:
+        return parse_size(text)
+    except BankError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _seconds(text: str) -> float:
@@ -59,7 +69,10 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     add("--method", metavar="NAME", help="method of a .pte (default: all that have arenas)")
     add("--arena", type=natural_number, metavar="ID", help="arena of a .pte (default: all)")
     add(
-        "--capacity", type=byte_count, metavar="BYTES", help="largest arena allowed, such as 4096, 256K or 1M"
+        "--capacity",
+        type=_byte_count,
+        metavar="BYTES",
+        help="largest arena allowed, such as 4096, 256K or 1M",
     )
     add(
         "-o",

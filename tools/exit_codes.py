@@ -9,11 +9,20 @@ import traceback
 from collections.abc import Callable
 from enum import IntEnum
 
+from et_schema.distribution import NAME, RUNTIME, installation
 from et_schema.wording import command_wording
 from et_tools.messages import name_command, print_message, request_color
 from et_tools.streams import standard_streams
 
-__all__ = ["ExitCode", "UsageError", "guarded", "print_traceback", "request_tracebacks", "tracebacks_wanted"]
+__all__ = [
+    "ExitCode",
+    "UsageError",
+    "compiler_missing",
+    "guarded",
+    "print_traceback",
+    "request_tracebacks",
+    "tracebacks_wanted",
+]
 
 EXTRAS = {
     "xdsl": "compiler",
@@ -25,6 +34,8 @@ EXTRAS = {
     "safetensors": "llm",
 }
 """Extra of this project to install for a missing package."""
+_COMPILER = ("et_ir", "et_tools", "et_vm")
+"""Packages that the distribution of the runtime alone has nothing, or not everything, of."""
 
 
 class ExitCode(IntEnum):
@@ -118,13 +129,16 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         return error.exit_code
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
+        if NAME == RUNTIME and package in _COMPILER:
+            print_traceback(error)
+            print_message(command, compiler_missing())
+            return ExitCode.USAGE
         if package not in EXTRAS:
             return _crashed(command, error)
         print_traceback(error)
         print_message(
             command,
-            f"the package {package} is not installed; install it with: "
-            f"pip install '.[{EXTRAS[package]}]' in the checkout of executorch-ir",
+            f"the package {package} is not installed; install it with: {installation(EXTRAS[package])}",
         )
         return ExitCode.USAGE
     except BrokenPipeError:
@@ -157,6 +171,13 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         return ExitCode.INTERRUPTED
     except Exception as error:
         return _crashed(command, error)
+
+
+def compiler_missing() -> str:
+    """The message where only the runtime is installed, for what needs more."""
+    return (
+        f"this needs the compiler, which {NAME} does not contain; install it with: {installation('compiler')}"
+    )
 
 
 def _crashed(command: str, error: BaseException) -> ExitCode:

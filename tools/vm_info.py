@@ -81,12 +81,12 @@ def _draw(arenas: list[dict[str, Any]], file: str) -> None:
 
 def _banks(args: argparse.Namespace) -> dict[int, dict[str, Any]]:
     """The name and size in bytes of each memory bank of the command line, by its arena. Raises `UsageError`."""
-    from et_ir.planning.banks import BankError, parse_banks
-
     if not args.memory:
         return {}
     if not args.plan:
         raise UsageError("--memory needs --plan")
+    from et_ir.planning.banks import BankError, parse_banks
+
     try:
         banks = parse_banks(args.memory)
     except BankError as error:

@@ -7,6 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from et_schema.distribution import installation
 from et_schema.errors import Error, ExecutorchError
 from et_vm.kernels.registry import KernelRegistry
 
@@ -38,12 +39,13 @@ def load_library(name: str, kernels: Iterable[KernelLibrary] = ()) -> KernelRegi
     try:
         import_module(module).register(registry)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "et_vm":
+        # The runtime is also installed alone, without the libraries that build on packages of the compiler.
+        if error.name is None or (error.name != module and error.name.partition(".")[0] == "et_vm"):
             raise
         raise ExecutorchError(
             Error.NotSupported,
             f"the {name} kernels need the package {error.name!r}, which is not installed",
-            hint="pip install '.[compiler]' in the checkout of executorch-ir, or use the portable kernels",
+            hint=f"{installation('compiler')}, or use the portable kernels",
         ) from error
     for add in kernels:
         add(registry)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from et_schema.distribution import installation
 from et_schema.errors import Error, ExecutorchError, InputError
 from et_vm.llm.preprocessor import read_preprocessor
 from et_vm.values import Array
@@ -25,7 +26,7 @@ _FEW_PIXELS: Final = 1 << 22
 """Pixels that a file of any size may have."""
 _EXPANSION: Final = 4096
 """Pixels for each byte of a file with more, at most: photographs have some 10, and no drawing is that empty."""
-_INSTALL: Final = "pip install '.[llm]' in the checkout of executorch-ir"
+_INSTALL: Final = installation("llm")
 
 
 def read_image(path: str | os.PathLike[str], size: tuple[int, int], folder: Path) -> Array:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from et_schema.distribution import installation
 from et_schema.errors import Error, ExecutorchError, InputError
 from et_vm.llm.chat_template import render_chat
 from et_vm.llm.tokenizer_folder import AddedToken, TokenizerFolder
@@ -18,7 +19,7 @@ _FILE: Final = "tokenizer.json"
 _INCOMPLETE: Final = "\ufffd"
 _PANIC: Final = "PanicException"
 """The exception that panics of Rust become: it has no module to be imported from."""
-_INSTALL: Final = "pip install '.[llm]' in the checkout of executorch-ir"
+_INSTALL: Final = installation("llm")
 
 
 class Tokenizer:

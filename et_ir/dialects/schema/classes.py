@@ -38,10 +38,11 @@ class _Documentation:
 
     def __get__(self, instance: OperatorOp | None, owner: type[OperatorOp]) -> str:
         from et_ir.dialects.schema.examples import example_of
+        from et_ops.summaries import operator_summary
 
         dialect = owner.name.partition(".")[0]
         example = example_of(dialect, owner.operator)
-        return owner.operator.summary + (f"\n\n    {example}\n" if example else "")
+        return operator_summary(owner.operator) + (f"\n\n    {example}\n" if example else "")
 
 
 def operator_class(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from et_schema.distribution import installation
 from et_schema.errors import Error
 from et_vm.kernels.registry import PrepareContext
 
@@ -24,5 +25,5 @@ def scipy_module(ctx: PrepareContext, name: str) -> Any:
         raise ctx.error(
             f"the kernel '{ctx.op}' needs the package scipy, which is not installed",
             code=Error.OperatorMissing,
-            hint="pip install '.[scipy]' in the checkout of executorch-ir",
+            hint=installation("scipy"),
         ) from error

@@ -18,6 +18,7 @@ from et_ops.facts import DECLARED
 from et_ops.inference import WITHOUT_RULE
 from et_ops.leaves import LEAVES
 from et_ops.library import SNAPSHOT
+from et_ops.summaries import operator_summary
 
 EMBEDDINGS = ("embedding_2bit", "embedding_4bit", "embedding_byte")
 
@@ -43,7 +44,10 @@ def test_record_says_what_its_line_says():
     assert add.is_pointwise
     assert not add.is_view
     assert not add.is_random
-    assert add.summary == "The sum of self and alpha times other, element by element, with broadcasting."
+    assert (
+        operator_summary(add)
+        == "The sum of self and alpha times other, element by element, with broadcasting."
+    )
 
 
 def test_record_of_another_namespace():
