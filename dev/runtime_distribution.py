@@ -26,7 +26,7 @@ LIBRARY: Final = "et_vm"
 COMMAND: Final = "tools.et_vm"
 SUBSTITUTE: Final = "tools.compiler_missing"
 """The commands that the distribution lacks."""
-PACKAGES: Final = ("et_ops", "et_schema", LIBRARY, "tools")
+PACKAGES: Final = ("et_ops", "et_schema", LIBRARY, "et_backends", "tools")
 COMPILER: Final = ("et_ir", "torch", "xdsl")
 """Packages that nothing of the distribution is to need."""
 BUILD: Final = "tools.vm_build"
@@ -138,6 +138,7 @@ def _metadata(
         *(text for text in extras["compiler"] if re.split(r"\W", text, maxsplit=1)[0] in loaded),
     ]
     substitute = SUBSTITUTE.replace("tools.", "et_tools.")
+    points = project.get("entry-points", {})
     return {
         "project": fields,
         "project.optional-dependencies": {extra: extras[extra] for extra in RUNTIME_EXTRAS},
@@ -146,6 +147,11 @@ def _metadata(
             if place.partition(":")[0].replace("et_tools.", "tools.") in shipped
             else f"{substitute}:main"
             for command, place in scripts.items()
+        },
+        **{
+            f"project.entry-points.{json.dumps(group)}": there
+            for group, named in points.items()
+            if (there := {name: place for name, place in named.items() if place.partition(":")[0] in shipped})
         },
     }
 
