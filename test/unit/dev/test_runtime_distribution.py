@@ -18,11 +18,12 @@ from zipfile import ZipFile
 import pytest
 
 from dev.runtime_distribution import runtime_modules
+from et_schema.backend_packages import backend_packages
 from et_schema.distribution import RUNTIME_EXTRAS
 
 ROOT = Path(__file__).parents[3]
 FIXTURES = ROOT / "test" / "fixtures"
-PACKAGES = {"et_ops", "et_schema", "et_vm", "et_tools"}
+PACKAGES = {"et_backends", "et_ops", "et_schema", "et_vm", "et_tools"}
 REQUIRED = {"numpy", "ml_dtypes", "flatbuffers"}
 MOST = 8_000_000
 """Bytes that the installed files may have, bytecode included."""
@@ -78,10 +79,12 @@ def site(environment: Path) -> Path:
 
 
 def run(environment: Path, *line: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of the environment."""
+    """Run a command of the environment, in a folder of its own."""
+    folder = environment / "work"
+    folder.mkdir(exist_ok=True)
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     line = (str(environment / "bin" / line[0]), *line[1:])
-    return subprocess.run(line, check=False, capture_output=True, text=True, env=variables)
+    return subprocess.run(line, check=False, capture_output=True, text=True, env=variables, cwd=folder)
 
 
 def module_of(path: Path) -> str:
@@ -203,11 +206,11 @@ def test_what_is_left_out_is_answered(environment: Path, left_out: list[tuple[st
     ],
     ids=" ".join,
 )
-def test_the_compiler_is_named(environment: Path, line: tuple[str, ...], tmp_path: Path) -> None:
+def test_the_compiler_is_named(environment: Path, line: tuple[str, ...]) -> None:
     named = [str(FIXTURES / word) if word.endswith("two_methods.pte") else word for word in line]
     done = run(environment, *named)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{line[0]}: error: {MISSING}\n")
-    assert not Path("out").exists()
+    assert not (environment / "work" / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -230,6 +233,21 @@ def test_commands_without_the_compiler(environment: Path, line: str) -> None:
     words = [str(FIXTURES / word) if (FIXTURES / word).is_file() else word for word in line.split()]
     done = run(environment, "et-vm", *words)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_backends(environment: Path) -> None:
+    """All that have a runtime, each of which can be loaded."""
+    script = (
+        "import json\nfrom et_schema.backend_packages import backend_packages, load_part\n"
+        "found = backend_packages()\nassert not found.failures\n"
+        "for part in ('runtime', 'decoder'):\n    print(json.dumps(found.places(part)))\n"
+        "    for place in found.places(part).values(): load_part(place)"
+    )
+    done = run(environment, "python", "-I", "-c", script)
+    assert done.stderr == ""
+    runtimes, decoders = map(json.loads, done.stdout.splitlines())
+    packages = backend_packages()
+    assert (runtimes, decoders) == (packages.places("runtime"), packages.places("decoder"))
 
 
 def test_names_of_the_runtime(environment: Path) -> None:
