@@ -352,7 +352,11 @@ def _member(cls: str, name: str, member: Any) -> Iterator[str]:
     if isinstance(member, property | cached_property):
         line = f"{name}: {signature.return_annotation}"
     else:
-        inner = [one for one in signature.parameters.values() if one.name not in ("self", "cls")]
+        inner = [
+            one
+            for one in signature.parameters.values()
+            if one.name not in ("self", "cls") and one.annotation != "Never"
+        ]
         line = f"{mark}{name}{_readable(signature.replace(parameters=inner))}"
     yield ""
     yield f"- `{line}`: {textwrap.indent(text, '  ').strip()}"

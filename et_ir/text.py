@@ -36,10 +36,12 @@ from et_ir.data import Blob
 from et_ir.data.store import WeightStore, is_weight_store, write_store
 from et_ir.dialects.program.attributes import DataAttr
 from et_ir.dialects.program.operator_declarations import DeclareOperatorOp
-from et_ir.dialects.schema.literals import element_type_name
+from et_ir.dialects.schema.literals import ELEMENT_TYPES, element_type_name
 from et_ir.printing import INLINE_ELEMENTS, ModulePrinter, ValueNames
-from et_schema.diagnostics import near_names
+from et_schema.diagnostics import did_you_mean, near_names
+from et_schema.errors import ExecutorchError
 from et_schema.files import atomic_files
+from et_schema.scalar_type import ScalarType
 from et_schema.wording import worded
 
 __all__ = [
@@ -64,6 +66,26 @@ DEEPEST_ALIAS: Final = 64
 
 
 _UNREGISTERED: Final = re.compile(r"(\w+)\.\S+ is not registered")
+
+
+_EXAMPLE: Final = "tensor<4xf32>"
+"""A type for messages."""
+
+
+def _quoted(token: str) -> str:
+    return f"'{token}'" if token else "the end of the text"
+
+
+def _which_is(name: str) -> str:
+    """The way to write an element type that goes by the name of a dtype: `float32`, `torch.int64`, `double`."""
+    name = name.removeprefix("torch.")
+    for scalar in ScalarType:
+        if name in (scalar.torch_name, scalar.name.lower()) and name not in ELEMENT_TYPES:
+            try:
+                return f", which is written {scalar.mlir}"
+            except ExecutorchError:  # a type that no text has
+                return ""
+    return ""
 
 
 class _Lexer(MLIRLexer):
@@ -239,6 +261,57 @@ class _LocatingParser(Parser):
         if width is not None and (len(width[1]) > len(str(WIDEST)) or int(width[1]) > WIDEST):
             self.raise_error(f"an integer type has at most {WIDEST} bits")
         return super()._parse_optional_integer_or_float_type()
+
+    def parse_type(self) -> TypeAttribute:
+        type = self.parse_optional_type()
+        if type is None:
+            found = self._current_token.text
+            self.raise_error(f"expected a type such as {_EXAMPLE}, got {_quoted(found)}{_which_is(found)}")
+        return type
+
+    def parse_shape_delimiter(self) -> None:
+        if self._parse_optional_shape_delimiter() is None:
+            found = self._current_token.text
+            self.raise_error(
+                f"expected 'x' after a size, without spaces, as in {_EXAMPLE}, got {_quoted(found)}"
+            )
+
+    def parse_ranked_shape(self) -> tuple[list[int], Attribute]:
+        sizes = self.parse_dimension_list()
+        if sizes:
+            self.parse_shape_delimiter()
+        return sizes, self._parse_element_type(has_sizes=bool(sizes))
+
+    def parse_shape(self) -> tuple[list[int] | None, Attribute]:
+        if self.parse_optional_punctuation("*") is None:
+            return self.parse_ranked_shape()
+        self.parse_shape_delimiter()
+        return None, self._parse_element_type(has_sizes=True)
+
+    def _parse_element_type(self, *, has_sizes: bool) -> TypeAttribute:
+        """The type behind the sizes of a tensor."""
+        type = self.parse_optional_type()
+        if type is None:
+            self.raise_error(self._no_element_type(has_sizes))
+        return type
+
+    def _no_element_type(self, has_sizes: bool) -> str:
+        """The message where no type is in the place of that of a tensor's elements."""
+        found = self._current_token.text
+        first, _, others = found.partition("x")
+        hint = ""
+        if not has_sizes and others and first in ELEMENT_TYPES:
+            hint = ": sizes are before the type"
+        elif not has_sizes and (found == "-" or others.rpartition("x")[2] in ELEMENT_TYPES):
+            hint = ": a size is a number or '?'"
+        elif self._current_token.kind is MLIRTokenKind.BARE_IDENT:
+            which = _which_is(found) or did_you_mean(found, ELEMENT_TYPES)
+            which = which or f": the types are {', '.join(ELEMENT_TYPES)}"
+            return f"expected an element type such as f32, got '{found}'{which}"
+        expected = (
+            "an element type such as f32" if has_sizes else f"sizes and an element type, as in {_EXAMPLE}"
+        )
+        return f"expected {expected}, got {_quoted(found)}{hint}"
 
     def _parse_location(self) -> LocationAttr:
         # xDSL prints the metadata of a fused location, and does not read it.

@@ -143,6 +143,12 @@ class MilProgram:
             made.update(op.outputs)
         return made
 
+    def weights(self) -> Iterator[tuple[str, MilValue]]:
+        """Constant tensors by name, of the types that a weight file has: others are parameters of operations."""
+        for op in self.operations:
+            if op.value is not None and op.value.type.shape and op.value.type.name in _BLOB_TYPES:
+                yield op.outputs[0][0], op.value
+
 
 class Weights:
     """The file of weights under construction: records of 64 bytes, each followed by elements.

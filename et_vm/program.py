@@ -60,6 +60,11 @@ class Program:
         platform: Platform | None = None,
     ) -> None:
         """Raises InvalidFile, with the table and the byte, for a file that does not pass `verification`."""
+        if isinstance(loader, (str, os.PathLike, bytes, bytearray, memoryview)):
+            shown = repr(str(loader)) if isinstance(loader, (str, os.PathLike)) else "data"
+            raise TypeError(
+                f"a loader is expected, not a {type(loader).__name__}; Program.load({shown}) makes one"
+            )
         self.name = loader.name
         self._loader = loader
         self.file = loader.load_all()

@@ -12,8 +12,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, Never
+from typing import TYPE_CHECKING, BinaryIO, Final, Never
 
+from et_schema.call_errors import called_as
 from et_schema.diagnostics import did_you_mean
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendRegistry, NativeOptions, number_of_threads, threads_of_environment
@@ -45,6 +46,9 @@ __all__ = [
     "Verification",
 ]
 
+_LOAD_PROGRAM: Final = "Runtime.get().load_program('model.pte')"
+"""The way to a program, for messages."""
+
 
 def __getattr__(name: str) -> object:
     from et_schema.executorch_names import missing_name
@@ -72,6 +76,7 @@ class Program:
     `core.load_method` is for methods with memory of their own.
     """
 
+    @called_as(f"made by {_LOAD_PROGRAM}")
     def __init__(
         self,
         program: CoreProgram,
@@ -125,6 +130,7 @@ class Program:
         """Names of the methods."""
         return set(self._program.method_names)
 
+    @called_as(f"called as {_LOAD_PROGRAM}.load_method('forward')")
     def load_method(self, name: str) -> Method:
         """The method, loaded on the first call.
 
@@ -146,6 +152,7 @@ class Program:
             self._program, self._load, poison=self._poison, debug_buffer_size=self._debug_buffer_size
         )
 
+    @called_as(f"called as {_LOAD_PROGRAM}.metadata('forward')")
     def metadata(self, method_name: str) -> MethodMeta:
         """Inputs, outputs and memory of a method. Raises ExecutorchError(InvalidArgument) for an unknown
         name.
@@ -177,6 +184,7 @@ class Runtime:
     _instance: Runtime | None = None
     _instance_lock = threading.Lock()
 
+    @called_as(f"called as Runtime(), and {_LOAD_PROGRAM} loads a program")
     def __init__(
         self,
         *,
@@ -201,6 +209,7 @@ class Runtime:
         return f"<Runtime: {', '.join(self.backend_registry.registered_backend_names) or 'no backends'}>"
 
     @classmethod
+    @called_as(f"called as Runtime.get(), and {_LOAD_PROGRAM} loads a program")
     def get(cls) -> Runtime:
         """The runtime of the process."""
         with cls._instance_lock:
@@ -220,6 +229,7 @@ class Runtime:
                 registry = self._libraries[library] = load_library(library, self._added)
             return registry
 
+    @called_as("called as Runtime.get().add_kernels(et_vm.load_kernels('kernels.py'))")
     def add_kernels(self, kernels: KernelLibrary) -> None:
         """Add custom kernels to the libraries of this runtime, for the methods that are loaded from now on:
         `runtime.add_kernels(et_vm.load_kernels("mykernels.py"))`.
@@ -231,6 +241,7 @@ class Runtime:
                 kernels(registry)
             self._added.append(kernels)
 
+    @called_as(f"called as {_LOAD_PROGRAM}")
     def load_program(
         self,
         data: bytes | bytearray | memoryview | BinaryIO | str | os.PathLike[str],

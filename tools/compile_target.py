@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
+from et_ir.backends.freestanding.microcontrollers import processor_hint
 from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
 from et_ir.targets.lookup import (
     DEFAULT,
@@ -33,7 +34,10 @@ def check_target(args: argparse.Namespace) -> None:
         names = target_names()
         text = str(error)
         if text == unknown_target(args.target, names):
-            text = unknown_target(args.target, [*names, *FREESTANDING_TARGETS]) + _backend_hint(args.target)
+            names += FREESTANDING_TARGETS
+            text = unknown_target(args.target, names, processor_hint(args.target)) + _backend_hint(
+                args.target
+            )
         raise UsageError(f"argument --target: {text}") from error
 
 

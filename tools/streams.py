@@ -6,7 +6,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from shutil import get_terminal_size
 from typing import IO, Any, Final, cast
@@ -49,11 +49,44 @@ _CONTROLS: Final = re.compile("\x1b(?!\\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\
 class _Printed(io.TextIOWrapper):
     """A stream on which names and texts from files cannot control the terminal: they could clear it, set its title,
     or overwrite other lines.
+
+    It may outlive its command, as in a handler of a logger: what is written later goes to the stream that it took the
+    place of.
     """
 
+    _is_over = False
+    _before: IO[str] | None = None
+
     def write(self, text: str, /) -> int:
-        super().write(_CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text))
+        self.write_unescaped(_CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text))
         return len(text)
+
+    def write_unescaped(self, text: str) -> int:
+        """Write a text as it is."""
+        if not self._is_over:
+            return super().write(text)
+        return len(text) if self._before is None else self._before.write(text)
+
+    def writelines(self, lines: Iterable[str], /) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        if not self._is_over:
+            super().flush()
+        elif self._before is not None:
+            self._before.flush()
+
+    def isatty(self) -> bool:
+        if not self._is_over:
+            return super().isatty()
+        return self._before is not None and self._before.isatty()
+
+    def give_way(self, before: IO[str] | None) -> None:
+        """End the command: the stream below, and the one that was there `before`, if any, outlive this one."""
+        with suppress(OSError, ValueError):
+            self.detach()
+        self._is_over, self._before = True, before
 
 
 class _Unescaped:
@@ -63,7 +96,7 @@ class _Unescaped:
         self._stream = stream
 
     def write(self, text: str, /) -> int:
-        return io.TextIOWrapper.write(self._stream, text)
+        return self._stream.write_unescaped(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -109,11 +142,9 @@ def standard_streams() -> Iterator[None]:
         try:
             yield
         finally:
-            for stream in printed:
-                if isinstance(stream, _Printed):
-                    # The stream below outlives this one.
-                    with suppress(OSError, ValueError):
-                        stream.detach()
+            for stream, earlier in zip(printed, before[1:], strict=True):
+                if isinstance(stream, _Printed) and stream is not earlier:
+                    stream.give_way(earlier)
             sys.stdin, sys.stdout, sys.stderr = before
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
+from et_schema.diagnostics import Diagnostic
 from et_tools.exit_codes import UsageError
+from et_tools.messages import print_diagnostics
 from et_tools.output import check_output_folder, write_file
 from et_tools.vm_files import BadFile, open_programs
 from et_tools.vm_ops import operators_text
+
+if TYPE_CHECKING:
+    from et_vm.program import Program
 
 SELECTIONS = (".yaml", ".yml", ".json")
 
@@ -27,6 +33,7 @@ def build_runtime(args: argparse.Namespace) -> None:
     programs = [file for file in args.ops if not file.endswith(SELECTIONS)]
     for file, program in zip(programs, open_programs(programs), strict=True):
         _add(selection, users, selected_of_programs([program]), file)
+        _warn_of_delegates(file, program)
     for file in args.ops:
         if file in programs:
             continue
@@ -59,6 +66,26 @@ def build_runtime(args: argparse.Namespace) -> None:
         )
         with atomic_writer(folder / archive.name) as stream:
             stream.write(archive.read_bytes())
+
+
+def _warn_of_delegates(file: str, program: Program) -> None:
+    """Say what runs in backends, none of which is built."""
+    backends = sorted(
+        {name for method in program.method_names for name in program.method_meta(method).backends()}
+    )
+    if backends:
+        print_diagnostics(
+            "et-vm",
+            [
+                Diagnostic(
+                    f"{file}: it delegates to {', '.join(backends)}, which the runtime does not have: it will not "
+                    "load the program",
+                    severity="warning",
+                    fix="compile it without --backend, or an object for the processor with et-compile --target "
+                    "PROCESSOR",
+                )
+            ],
+        )
 
 
 def _add(selection: object, users: dict[str, list[str]], more: object, file: str) -> None:

@@ -32,13 +32,14 @@ def load_files(places: list[str] | None) -> list[KernelsOf]:
     """
     if not places:
         return []
-    from et_vm.kernels.loading import load_kernels
+    from et_vm.kernels.loading import import_place
+    from et_vm.kernels.user import kernels_of
 
     found: list[KernelsOf] = []
     for place in places:
         try:
             with redirect_stdout(sys.stderr):
-                found.append(load_kernels(place))
+                found.append(kernels_of(import_place(place)))  # or what else they define
         except ExecutorchError as error:
             raise usage_error(place, error) from error
     return found

@@ -264,7 +264,9 @@ def report_options(parser: CommandParser) -> None:
         "-o", "--output", required=True, metavar="OUTPUT", help="output file; '-' is standard output"
     )
     parser.add_argument(
-        "--format", choices=("html", "json", "dot", "model-explorer"), default="html", help="default: html"
+        "--format",
+        choices=("html", "json", "dot", "model-explorer"),
+        help="default: by the suffix of the output, html without one",
     )
     parser.add_argument(
         "--debug-map",

@@ -36,6 +36,9 @@ MEASURING: Final = (
 )
 """Options of executions."""
 
+SUFFIXES: Final = {".html": "html", ".htm": "html", ".json": "json", ".dot": "dot", ".gv": "dot"}
+"""Formats by the suffixes of their files."""
+
 
 def needs_compiler(args: argparse.Namespace) -> bool:
     """Whether programs are compiled, or texts of levels read."""
@@ -58,6 +61,7 @@ def report_files(args: argparse.Namespace) -> None:
     from et_tools.report.model import report_facts
     from et_tools.report.page import page
 
+    form = args.format or _format_of(args.output)
     check_output(args.output)
     for option in OPTIONS:
         given = getattr(args, option)
@@ -79,8 +83,18 @@ def report_files(args: argparse.Namespace) -> None:
     with TemporaryDirectory() as folder:
         subjects = [_subject(args, at, Path(folder)) for at in range(len(args.files))]
         with activity(f"writing {args.output}"):
-            text = formats[args.format](report_facts(subjects))
+            text = formats[form](report_facts(subjects))
     write_file(args.output, text)
+
+
+def _format_of(output: str) -> str:
+    """The format by the suffix of a file. Raises UsageError for another suffix."""
+    suffix = Path(output).suffix.lower()
+    if suffix and suffix not in SUFFIXES:
+        raise UsageError(
+            f"-o {output}: a report is .html, .json, .dot (Graphviz) or, with --format model-explorer, .json"
+        )
+    return SUFFIXES.get(suffix, "html")
 
 
 def _subject(args: argparse.Namespace, at: int, folder: Path) -> Subject:

@@ -13,6 +13,7 @@ program = torch.export.export(convert_pt2e(prepared), inputs)
 ```
 """
 
+import et_ir.quantization.quiet_torchao  # noqa: F401  (before the modules that import torchao)
 from et_ir.quantization.config import QuantizationConfig, get_symmetric_quantization_config
 from et_ir.quantization.flow import quantize
 from et_ir.quantization.layers import Layer

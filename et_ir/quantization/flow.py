@@ -27,6 +27,7 @@ from et_ir.quantization.modes import QuantizationError, QuantizationMode, check_
 from et_ir.quantization.quantizer import Unquantized, place_of
 from et_ir.quantization.results import MeasuredModule, QuantizedModule
 from et_ir.quantization.weights import input_moments, other_readers, quantize_weights
+from et_schema.call_errors import called_as
 from et_schema.wording import in_words
 
 __all__ = ["quantize", "quantize_and_measure"]
@@ -34,6 +35,7 @@ __all__ = ["quantize", "quantize_and_measure"]
 Inputs = tuple[Any, ...]
 
 
+@called_as("called as quantize(module, (x,), 'int8', calibration=[(x,), …])")
 def quantize(
     module: nn.Module | ExportedProgram,
     inputs: Inputs,

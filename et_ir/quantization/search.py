@@ -18,6 +18,7 @@ from et_ir.frontend.exported import in_evaluation
 from et_ir.quantization.flow import quantize_and_measure
 from et_ir.quantization.modes import QuantizationError, QuantizationMode
 from et_ir.quantization.results import MeasuredModule, QuantizedModule
+from et_schema.call_errors import called_as
 
 __all__ = ["AccuracySearch", "Trial", "quantize_to_accuracy"]
 
@@ -50,6 +51,7 @@ class AccuracySearch:
     """In the order in which they were made."""
 
 
+@called_as("called as quantize_to_accuracy(module, (x,), 'int8', evaluate, 0.01, calibration=[(x,), …])")
 def quantize_to_accuracy(
     module: nn.Module | ExportedProgram,
     inputs: tuple[Any, ...],

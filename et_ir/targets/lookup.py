@@ -98,9 +98,9 @@ def find_target(name: str) -> Target:
     return _loaded(name, offered[0].value)
 
 
-def unknown_target(name: str, names: Sequence[str]) -> str:
-    """The message about a target that is not among `names`, with a name that is like it."""
-    return f"unknown target '{name}', expected one of {', '.join(names)}{did_you_mean(name, names)}"
+def unknown_target(name: str, names: Sequence[str], hint: str = "") -> str:
+    """The message about a target that is not among `names`, with a hint, or else a name that is like it."""
+    return f"unknown target '{name}', expected one of {', '.join(names)}{hint or did_you_mean(name, names)}"
 
 
 def missing_backend(backend: str, target: Target, backends: Collection[str]) -> tuple[str, str]:

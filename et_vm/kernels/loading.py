@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from types import ModuleType
 
+from et_schema.errors import Error, ExecutorchError
 from et_schema.user_code import LoadError as KernelLoadError
 from et_schema.user_code import import_place
 from et_vm.kernels.registry import KernelRegistry, Prepare
@@ -22,9 +23,17 @@ def load_kernels(place: str | PathLike[str] | ModuleType) -> KernelsOf:
     """The kernels of a Python file (`mykernels.py`), of a module (`package.kernels`), or of a module object.
 
     Raises LoadError, an ExecutorchError, for what cannot be imported, and
-    ExecutorchError(RegistrationAlreadyRegistered) for two kernels of one operator and key.
+    ExecutorchError: RegistrationAlreadyRegistered for two kernels of one operator and key, NotFound without any.
     """
-    return kernels_of(place if isinstance(place, ModuleType) else import_place(place))
+    found = kernels_of(place if isinstance(place, ModuleType) else import_place(place))
+    if not found.declared:
+        raise ExecutorchError(
+            Error.NotFound,
+            "it has no kernels",
+            where=found.module,
+            hint="decorate a function with @et_vm.kernel('mylib::scale.out'), the name of the operator",
+        )
+    return found
 
 
 def published_kernel(registry: KernelRegistry, name: str) -> Prepare | None:

@@ -6,10 +6,12 @@ import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Never, cast
 
 import numpy as np
 
+from et_schema.call_errors import unknown_argument
+from et_schema.diagnostics import did_you_mean
 from et_schema.errors import Error, ExecutorchError, InputError
 from et_vm.interchange import any_torch, to_torch
 from et_vm.kernels.registry import Scratch
@@ -240,7 +242,9 @@ class Method:
         """Positions of the inputs that the method writes to: the caller's tensors get new values."""
         return self._written.positions
 
-    def execute(self, inputs: Sequence[object] = (), *, clone_outputs: bool = True) -> list[Any]:
+    def execute(
+        self, inputs: Sequence[object] = (), *, clone_outputs: bool = True, **unknown: Never
+    ) -> list[Any]:
         """Set the inputs, run the method and return the outputs.
 
         Inputs are numpy arrays or torch tensors of the exact element type, and for scalars the values the
@@ -254,6 +258,8 @@ class Method:
         ExecutorchError(InvalidState) while the method is executing. The method can be executed again after
         any of them.
         """
+        if unknown:
+            raise self._unknown_argument("execute", unknown)
         if not self._lock.acquire(False):
             raise self._executing()
         try:
@@ -279,11 +285,28 @@ class Method:
         finally:
             self._lock.release()
 
-    def __call__(self, *inputs: object) -> list[Any]:
+    def __call__(self, *inputs: object, **unknown: Never) -> list[Any]:
         """`execute` on the inputs, or on those in a single tuple or list: `method(x, y)`, `method((x, y))`."""
+        if unknown:
+            raise self._unknown_argument("__call__", unknown)
         if len(inputs) == 1 and isinstance(inputs[0], tuple | list):
             return self.execute(cast("Sequence[object]", inputs[0]))
         return self.execute(inputs)
+
+    def _unknown_argument(self, function: str, unknown: Mapping[str, object]) -> TypeError:
+        """The error of inputs by name, as of the module that was exported: the order is theirs in the method."""
+        name = next(iter(unknown))
+        message = unknown_argument(f"Method.{function}()", name)
+        if function == "execute" and (near := did_you_mean(name, ("inputs", "clone_outputs"))):
+            return TypeError(f"{message}{near}")
+        names = [name] if len(unknown) == len(self._plan.inputs) == 1 else ["…"]
+        if self._guards is not None:
+            names = self._guards.names
+        given = ", ".join(names)
+        takes = f"execute([{given}])" if function == "execute" else f"method({given})"
+        return TypeError(
+            f"{message}; inputs have no names, they are given in order: {takes} for {self.metadata.signature()}"
+        )
 
     def _run(self) -> None:
         if self._own_meter is not None:

@@ -1,6 +1,7 @@
 """Constants of delegates: in their blobs, or named data of the program that several may share.
 
-What a blob says of them is its backend's: XNNPACK has types and shapes, the others only bytes, as kernels read them.
+What a blob says of them is its backend's: XNNPACK, Core ML and TOSA have types and shapes, the latter two names of
+their own; the others have only bytes, as kernels read them.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["delegate_weights"]
 
-TORCH: Final = {"fp32": "float32", "fp16": "float16"}
-"""XNNPACK's types that torch has under another name."""
+TORCH: Final = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+"""Types that torch has under another name."""
 NUMPY: Final = {
     "float32": "float32",
     "float16": "float16",
@@ -28,6 +29,12 @@ NUMPY: Final = {
     "qint8": "int8",
     "qcint8": "int8",
     "quint8": "uint8",
+    "bool": "bool",
+    "int8": "int8",
+    "uint8": "uint8",
+    "int16": "int16",
+    "int32": "int32",
+    "int64": "int64",
 }
 """Types whose elements numpy has."""
 
@@ -39,6 +46,8 @@ class _Constant(NamedTuple):
     key: str
     data: memoryview | None
     numpy: str = ""
+    name: str = ""
+    """The name that the blob has for it."""
 
 
 def delegate_weights(
@@ -48,8 +57,8 @@ def delegate_weights(
     these are in the file and numpy has their type. `names` has names of constants by the SHA-256 of their bytes.
 
     Each has `dtype` and `shape`, of bytes where the blob does not say more; `nbytes`; `delegate`, the backend; `uses`,
-    how often blobs name it; `external`, whether it is outside of the file; the `key` of named data; `name` and `also`,
-    if known.
+    how often blobs name it; `external`, whether it is outside of the file; the `key` of named data; `name`, or
+    the one of the blob, and `also`, if known.
     """
     pte = program.pte
     named = pte.named_data()
@@ -101,8 +110,8 @@ def _facts(one: _Constant, backend: str, names: Mapping[str, Sequence[str]]) -> 
     if one.key:
         facts["key"] = one.key
     known = names.get(sha256(one.data).hexdigest(), ()) if names and one.data is not None else ()
-    if known:
-        facts["name"] = known[0]
+    if known or one.name:
+        facts["name"] = known[0] if known else one.name
     if known[1:]:
         facts["also"] = list(known[1:])
     return facts
@@ -144,8 +153,32 @@ def _vulkan_graph(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator
         yield _Constant("bytes", [one.length], one.length, one.named_key, data)
 
 
+def _coreml(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Constant]:
+    from et_schema.coreml import read_coreml
+
+    for name, value in read_coreml(blob).program.weights():
+        dtype = value.type.name.name.lower()
+        data = memoryview(value.data)
+        yield _Constant(dtype, list(value.type.shape), data.nbytes, "", data, NUMPY.get(dtype, ""), name)
+
+
+def _tosa(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Constant]:
+    from et_schema.tosa import block_of, constant_bytes, read_tosa
+    from et_schema.tosa_ops import TosaType
+
+    for tensor in block_of(read_tosa(blob)).tensors:
+        if tensor.data:
+            dtype = tensor.type.name.lower()
+            dtype = TORCH.get(dtype, dtype)
+            nbytes = constant_bytes(TosaType(tuple(tensor.shape), tensor.type))
+            data = memoryview(tensor.data)[:nbytes]  # without padding
+            yield _Constant(dtype, list(tensor.shape), nbytes, "", data, NUMPY.get(dtype, ""), tensor.name)
+
+
 _READERS: Final[Mapping[str, _Reader]] = {
+    "CoreMLBackend": _coreml,
     "NativeBackend": _native,
+    "TOSABackend": _tosa,
     "VulkanBackend": _vulkan_graph,
     "XnnpackBackend": _xnnpack,
 }

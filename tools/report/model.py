@@ -19,6 +19,7 @@ from et_tools.report.hierarchy import nested_drawing
 from et_tools.report.histograms import constant_values, histogram
 from et_tools.report.levels import LevelFacts
 from et_tools.report.profiles import profile_facts
+from et_vm.verify.guard_checks import guards_of
 
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
@@ -80,7 +81,8 @@ def program_facts(subject: Subject) -> dict[str, Any]:
         for operator in method["operators"]:
             del operator["kernel"]
         method["values"] = [_value(value) for value in registers["values"]]
-        method["inputs"] = _named_inputs(method["inputs"], method["name"], subject.levels)
+        names = _input_names(program, method["name"], subject.levels)
+        method["inputs"] = _named_inputs(method["inputs"], names)
         inputs = [slot.get("name", "") for slot in method["inputs"]]
         method.update(_graph(program, index, listed["instructions"], subject.debug_map, inputs))
         try:
@@ -108,11 +110,17 @@ def program_facts(subject: Subject) -> dict[str, Any]:
     return found
 
 
-def _named_inputs(
-    slots: list[dict[str, Any]], method: str, levels: Sequence[LevelFacts]
-) -> list[dict[str, Any]]:
-    """Inputs with the names that they have in the first of the levels: a file has none."""
-    names = next((level["inputs"][method] for level in levels if method in level["inputs"]), [])
+def _input_names(program: Program, method: str, levels: Sequence[LevelFacts]) -> Sequence[str]:
+    """The names of inputs in the first of the levels; a file has them beside conditions on their sizes alone."""
+    for level in levels:
+        if method in level["inputs"]:
+            return level["inputs"][method]
+    guards = guards_of(program.pte, program.plan(method))
+    return [] if guards is None else guards.inputs
+
+
+def _named_inputs(slots: list[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Inputs with names, if these are known."""
     if len(names) != len(slots):
         return slots
     return [slot | ({"name": name} if name else {}) for slot, name in zip(slots, names, strict=True)]

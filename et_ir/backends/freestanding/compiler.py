@@ -30,6 +30,7 @@ from et_ir.backends.freestanding.interface import (
     state_bytes,
     state_of,
 )
+from et_ir.backends.freestanding.microcontrollers import processor_hint
 from et_ir.backends.freestanding.object_file import PROGRAM_BITS, sections_of, undefined_symbols
 from et_ir.backends.freestanding.runtime import missing_function, runtime_function, runtime_text
 from et_ir.backends.freestanding.schedule import Call, Schedule, schedule_of
@@ -195,7 +196,7 @@ def compile_program(
     from et_ir.driver.stages import edge_stages, run_stages
 
     if target not in FREESTANDING_TARGETS:
-        hint = did_you_mean(target, FREESTANDING_TARGETS)
+        hint = processor_hint(target) or did_you_mean(target, FREESTANDING_TARGETS)
         raise ValueError(
             f"unknown processor '{target}', expected one of {', '.join(FREESTANDING_TARGETS)}{hint}"
         )

@@ -65,3 +65,59 @@ def test_aliases_are_used_many_times() -> None:
     method = "func.func @f{0}(%x: !t) attributes {{x = #a}} {{ func.return }}\n"
     module = parse("#a = [1, 2]\n!t = tensor<2xf32>\n" + "".join(map(method.format, range(1000))))
     assert len(list(module.body.block.ops)) == 1000
+
+
+@pytest.mark.parametrize(
+    ("types", "found"),
+    [
+        (("tensor<4xfloat32>", "tensor<*xfloat32>", "memref<4xfloat32>"), "'float32', which is written f32"),
+        (("tensor<4xtorch.bfloat16>",), "'torch.bfloat16', which is written bf16"),
+        (("tensor<4x?xlong>", "tensor<long>"), "'long', which is written i64"),
+        (("tensor<4xbool>",), "'bool', which is written i1"),
+        (("tensor<4xf23>", "tensor<f23>"), "'f23', did you mean 'f32'?"),
+        (
+            ("tensor<4xnumber>", "tensor<number>"),
+            "'number': the types are ui8, i8, i16, i32, i64, f16, bf16, f32,",
+        ),
+        (("tensor<4x>",), "'>'"),
+    ],
+)
+def test_wrong_element_types(types: tuple[str, ...], found: str) -> None:
+    for type in types:
+        assert error_of(type).startswith(f"expected an element type such as f32, got {found}")
+
+
+@pytest.mark.parametrize(
+    ("type", "found"),
+    [
+        ("tensor<>", "'>'"),
+        ("tensor<Nxf32>", "'Nxf32': a size is a number or '?'"),
+        ("tensor<Nx4xf32>", "'Nx4xf32': a size is a number or '?'"),
+        ("tensor<-1xf32>", "'-': a size is a number or '?'"),
+        ("tensor<f32x4>", "'f32x4': sizes are before the type"),
+    ],
+)
+def test_wrong_sizes(type: str, found: str) -> None:
+    assert error_of(type) == f"expected sizes and an element type, as in tensor<4xf32>, got {found}"
+
+
+@pytest.mark.parametrize(
+    ("type", "found"), [("tensor<4x4>", "'>'"), ("tensor<4,4xf32>", "','"), ("tensor<4 x f32>", "'f32'")]
+)
+def test_sizes_without_delimiters(type: str, found: str) -> None:
+    expected = "expected 'x' after a size, without spaces, as in tensor<4xf32>"
+    assert error_of(type) == f"{expected}, got {found}"
+
+
+@pytest.mark.parametrize(
+    ("type", "found"),
+    [("float32[4]", "'float32', which is written f32"), ("number", "'number'"), ("", "')'")],
+)
+def test_wrong_types(type: str, found: str) -> None:
+    assert error_of(type) == f"expected a type such as tensor<4xf32>, got {found}"
+
+
+def error_of(type: str) -> str:
+    with pytest.raises(ParseError) as raised:
+        arguments(type)
+    return raised.value.msg

@@ -30,7 +30,8 @@ def test_help_names_every_target(command: Command, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("cortex-m3", ", did you mean 'cortex-m33'?"),
+        ("cortex-m3", "; for Cortex-M3 give cortex-m0plus"),
+        ("stm32f4", "; for STM32F4 give cortex-m4"),
         ("stock", ", did you mean 'stock-1.5'?"),
         ("riscv64", ", did you mean 'riscv64gc'?"),
         ("native", "; 'native' is a backend: --backend native"),

@@ -289,6 +289,33 @@ def test_bad_inputs(command: Command, options: tuple[str, ...], message: str) ->
     assert not Path("report.html").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "begin"),
+    [
+        ("report.html", "<!DOCTYPE html>"),
+        ("report.HTM", "<!DOCTYPE html>"),
+        ("report", "<!DOCTYPE html>"),
+        ("report.json", "{"),
+        ("report.dot", "digraph"),
+        ("report.gv", "digraph"),
+    ],
+)
+def test_format_of_a_suffix(command: Command, hostile: Path, name: str, begin: str) -> None:
+    assert command("et-vm", "report", str(hostile), "-o", name).code == 0
+    assert Path(name).read_text().lstrip().lower().startswith(begin.lower())
+
+
+def test_suffix_without_a_format(command: Command, hostile: Path) -> None:
+    ran = command("et-vm", "report", str(hostile), "-o", "report.pdf")
+    assert ran.code == 2
+    assert (
+        "-o report.pdf: a report is .html, .json, .dot (Graphviz) or, with --format model-explorer, .json"
+        in ran.err
+    )
+    assert not Path("report.pdf").exists()
+    assert command("et-vm", "report", str(hostile), "-o", "report.pdf", "--format", "dot").code == 0
+
+
 def test_output_is_required_and_checked_first(command: Command) -> None:
     assert "required: -o/--output" in command("et-vm", "report", "x.pte").err
     assert "the folder" in command("et-vm", "report", "x.pte", "-o", "none/report.html").err

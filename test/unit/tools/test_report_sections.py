@@ -33,6 +33,10 @@ def net():
     torch.manual_seed(0)
     return Net(), (torch.randn(4, 64),)
 
+def sized():
+    module, inputs = net()
+    return module, inputs, ({{0: torch.export.Dim("batch", max=8)}},)
+
 def batches():
     torch.manual_seed(1)
     for _ in range(4):
@@ -216,6 +220,41 @@ def test_reasons_against_delegation(command: Command, browser: Browser) -> None:
         assert "net.py:13" in text
         shown = check_numbers(browser, facts, 4)
         assert shown["programs/0/explanation/delegation/delegated"] == str(found["delegated"])
+
+
+@pytest.mark.parametrize(
+    ("backend", "identifier", "sizes"),
+    [
+        ("coreml", "CoreMLBackend", [[32, 64], [8, 32], [32], [8]]),
+        ("tosa", "TOSABackend", [[1, 64, 32], [1, 32, 8], [1, 32], [1, 8]]),
+    ],
+)
+def test_weights_in_blobs(command: Command, backend: str, identifier: str, sizes: list[list[int]]) -> None:
+    """Of a file alone: those of the layers, by the names that the blob has for them."""
+    line = ("et-compile", "net.py:net", "-o", "net.pte", "--backend", backend, "--target", "et-vm", "-q")
+    assert command(*line).code == 0
+    [program] = facts_of(command, "net.pte")["programs"]
+    found = [one for one in program["weights"] if one.get("delegate") == identifier and one["nbytes"] > 4]
+    assert [one["shape"] for one in found] == sizes
+    assert {one["dtype"] for one in found} == {"float32"}
+    for one in found:
+        assert sum(one["histogram"]["bins"]) == one["histogram"]["of"] == one["nbytes"] // 4
+    names = [one["name"] for one in found]
+    assert len({*names}) == len(names)
+    contents = "\n".join(program["delegates"][0]["contents"])
+    assert all(name in contents for name in names if backend == "tosa")
+    # The names of the layers are those of what was compiled.
+    [program] = facts_of(command, *line[1:2], "--compile", f"--backend {backend} --target et-vm")["programs"]
+    assert "head.bias" in {one.get("name") for one in program["weights"]}
+
+
+def test_names_of_inputs_that_a_file_has(command: Command) -> None:
+    """Those of a program with conditions on sizes."""
+    assert command("et-compile", "net.py:sized", "-o", "sized.pte", "-q").code == 0
+    assert command("et-compile", "net.py:net", "-o", "net.pte", "-q").code == 0
+    named, nameless = facts_of(command, "sized.pte", "net.pte")["programs"]
+    assert [slot.get("name") for slot in named["methods"][0]["inputs"]] == ["x"]
+    assert [slot.get("name") for slot in nameless["methods"][0]["inputs"]] == [None]
 
 
 def test_what_is_not_known_is_said(command: Command, browser: Browser) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import re
 import signal
@@ -17,6 +18,7 @@ import pytest
 from support.command_line import RELU, Command, interruptible
 
 from et_tools.et_vm import main as et_vm
+from et_tools.streams import moving, standard_streams
 
 
 def line(command: str, *arguments: str) -> list[str]:
@@ -231,6 +233,38 @@ def test_a_full_device_is_named(
     ran = command(*arguments)
     assert ran.code == 2
     assert ran.err.startswith(f"et-vm: error: {device}")
+
+
+def test_streams_that_outlive_their_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler of a logger that is made within a command, as imports make them."""
+    below = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(sys, "stderr", below)
+    with standard_streams():
+        handler = logging.StreamHandler()
+        stream, cursor = sys.stderr, moving(sys.stderr)
+        handler.emit(logging.makeLogRecord({"msg": "within\a"}))
+    assert sys.stderr is below
+    handler.emit(logging.makeLogRecord({"msg": "after\a"}))
+    cursor.write("moved\r")
+    stream.writelines(["one\n", "two\n"])
+    assert stream.isatty() is False
+    stream.flush()
+    below.flush()
+    assert below.buffer.getvalue() == b"within\\x07\nafter\\x07\nmoved\rone\ntwo\n"
+    del stream, cursor, handler
+    below.write("open\n")
+
+
+def test_standard_error_that_outlives_its_command() -> None:
+    text = (
+        "import logging, sys; from et_tools.streams import standard_streams\n"
+        "with standard_streams(): handler = logging.StreamHandler()\n"
+        "logging.getLogger().addHandler(handler); logging.warning('after')"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, check=True, text=True)
+    assert done.stderr == "after\n"
+    done = shell(f'{sys.executable} -c "{text}" 2>&-')
+    assert done.returncode == 0
 
 
 def test_files_on_standard_output(relu: Path) -> None:

@@ -182,4 +182,7 @@ class TestPublished:
 
 
 def test_a_module_without_kernels():
-    assert load_kernels(ModuleType("empty")).names == ()
+    with pytest.raises(ExecutorchError, match="it has no kernels") as raised:
+        load_kernels(ModuleType("empty"))
+    assert raised.value.where == "empty"
+    assert "decorate a function with @et_vm.kernel" in raised.value.hint
