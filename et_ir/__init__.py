@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 if NAME != PROJECT:  # both distributions have et_schema and et_vm: those installed last are there
     raise ImportError(
         f"{NAME} has replaced modules of {PROJECT}, which contains all of it: pip uninstall {NAME}, then install "
-        f"{PROJECT} again"
+        f"{PROJECT} again",
+        name=__name__,
     )
 
 __version__: str

@@ -127,13 +127,14 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         print_traceback(error)
         print_message(command, str(error))
         return error.exit_code
-    except ModuleNotFoundError as error:
+    except ImportError as error:
+        is_missing = isinstance(error, ModuleNotFoundError)
         package = (error.name or "").partition(".")[0]
         if NAME == RUNTIME and package in _COMPILER:
             print_traceback(error)
-            print_message(command, compiler_missing())
+            print_message(command, compiler_missing() if is_missing else str(error))
             return ExitCode.USAGE
-        if package not in EXTRAS:
+        if not is_missing or package not in EXTRAS:
             return _crashed(command, error)
         print_traceback(error)
         print_message(

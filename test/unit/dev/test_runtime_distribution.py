@@ -312,9 +312,16 @@ def test_modules_that_need_the_compiler_are_left_out(tmp_path: Path) -> None:
 
 def test_the_compiler_refuses_the_runtime_of_the_other() -> None:
     """Where `et-vm` was installed last, the modules beside `et_ir` may be those of another version."""
-    code = "import et_schema.distribution as d; d.NAME = d.RUNTIME; import et_ir"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.endswith(
-        "ImportError: et-vm has replaced modules of executorch-ir, which contains all of it: pip uninstall et-vm, "
+    message = (
+        "et-vm has replaced modules of executorch-ir, which contains all of it: pip uninstall et-vm, "
         "then install executorch-ir again\n"
     )
+    mixed = "import et_schema.distribution as d; d.NAME = d.RUNTIME; "
+    line = [sys.executable, "-c", f"{mixed}import et_ir"]
+    assert subprocess.run(line, capture_output=True, text=True, check=False).stderr.endswith(
+        f"ImportError: {message}"
+    )
+    line[-1] = f"{mixed}from et_tools.et_vm import main; sys.exit(main(['compare', 'a.pte', 'b.pte']))"
+    line[-1] = f"import sys; {line[-1]}"
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"et-vm: error: {message}")
