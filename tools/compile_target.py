@@ -33,7 +33,7 @@ def check_target(args: argparse.Namespace) -> None:
         names = target_names()
         text = str(error)
         if text == unknown_target(args.target, names):
-            text = unknown_target(args.target, [*names, *FREESTANDING_TARGETS]) + _backend_hint(args.target)
+            text = unknown_target(args.target, names, list(FREESTANDING_TARGETS)) + _backend_hint(args.target)
         raise UsageError(f"argument --target: {text}") from error
 
 

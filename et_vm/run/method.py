@@ -6,7 +6,7 @@ import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Never, cast
 
 import numpy as np
 
@@ -54,6 +54,13 @@ class Method:
     A method owns everything it changes (unless its MemoryManager is shared), so methods run in parallel;
     one method runs one execution at a time, and says InvalidState to another.
     """
+
+    if not TYPE_CHECKING:  # for checkers, other attributes are errors
+
+        def __getattr__(self, name: str) -> Never:
+            """Say how the method is run, if that is looked for."""
+            way = ": call it, method(x), or method.execute([x])" if name in ("run", "forward") else ""
+            raise AttributeError(f"'Method' object has no attribute '{name}'{way}")
 
     def __init__(
         self,
