@@ -383,7 +383,7 @@ class _LocatingParser(Parser):
         return "; " + worded(
             python=f"register the dialect '{found[1]}' in the context",
             command=f"load the file that defines the dialect '{found[1]}' with --load FILE, or give et-opt "
-            "--allow-unregistered-dialect",
+            "--allow-unregistered-dialect and the operations in generic form",
         )
 
     def _operator_class(self, name: str) -> type[Operation] | None:

@@ -257,6 +257,12 @@ def _words(name: str) -> list[str]:
     return sorted(word.removesuffix("s") for word in re.findall(r"[^\W_]+", name.lower()))
 
 
+def same_numbers(name: str, known: Iterable[str]) -> list[str]:
+    """Those of some names with the numbers of `name`, if it has any: another number is no misspelling."""
+    numbers = re.findall(r"\d+", str(name))
+    return [one for one in known if not numbers or re.findall(r"\d+", one) == numbers]
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A suggestion to append to a message about an unknown name: ", did you mean 'forward'?", or nothing."""
     close = near_names(name, known)

@@ -86,5 +86,5 @@ def check(program: Digests, files: Digests, sources: Mapping[str, str]) -> None:
                 code=Error.InvalidExternalData,
                 where=sources[name],
                 hint="use the data file that was written with the program; to use other data on purpose, give "
-                + worded(python="DataFiles.load(…, any_data=True)", command="--any-data"),
+                + worded(python="any_data=True", command="--any-data"),
             )

@@ -51,7 +51,9 @@ def _source(name: str) -> FileKind:
 def _arrays(name: str) -> FileKind:
     """A kind for inputs of methods."""
     return FileKind(
-        name, "give its arrays as inputs: method.execute([numpy.load(…)])", command="give it as --input"
+        name,
+        "give its arrays as inputs: method.execute([numpy.load(…)])",
+        command="give it as --input of et-vm run",
     )
 
 

@@ -50,6 +50,11 @@ def import_place(place: str | PathLike[str]) -> ModuleType:
     """
     text = fspath(place)
     path = Path(text)
+    file, _, name = text.rpartition(":")
+    if file.endswith(".py") and name.isidentifier() and not path.exists():
+        raise LoadError(
+            Error.InvalidArgument, f"a file is loaded as a whole: leave out ':{name}'", where=text
+        )
     if not (text.endswith(".py") or "/" in text or path.is_file()):
         return _import(text, Path.cwd(), text)
     if not path.is_file():

@@ -25,9 +25,14 @@ def worded(*, python: str, command: str) -> str:
     return command if _depth[0] else python
 
 
-def data_file() -> str:
-    """The way to give a program its data file."""
-    return worded(python="load_program(…, data_path=…)", command="et-vm run --data FILE.ptd")
+def data_file(*, more: bool = False) -> str:
+    """The way to give a program its data file, and with `more`, several."""
+    one = worded(python="load_program(…, data_path=…)", command="et-vm run --data FILE.ptd")
+    several = worded(
+        python="; several: load_program(…, external=et_vm.load.data_files.DataFiles.load(FILE, …))",
+        command=", for each if there are several",
+    )
+    return f"{one}{several}" if more else one
 
 
 def in_words(count: int, noun: str) -> str:

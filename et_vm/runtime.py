@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from io import TextIOBase
 from typing import TYPE_CHECKING, BinaryIO, Final, Never
 
 from et_schema.call_errors import called_as
@@ -114,6 +115,8 @@ class Program:
                 way = f": it is a method, load_method('{name}').execute([…])"
             elif not name.startswith("_") and hasattr(Method, name):
                 way = f": it is of the methods, load_method('{next(iter(self.method_names), 'forward')}').{name}"
+            elif not name.startswith("_"):
+                way = did_you_mean(name, [one for one in dir(type(self)) if not one.startswith("_")])
             raise AttributeError(f"'Program' object has no attribute '{name}'{way}")
 
     def _repr_html_(self) -> str:
@@ -272,6 +275,9 @@ class Runtime:
         ExecutorchError with AccessFailed for a file that cannot be read, InvalidArgument for a negative size, and those
         of `kernels`.
         """
+        if not isinstance(verification, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            names = ", ".join(f"Verification.{one.name}" for one in Verification)
+            raise TypeError(f"verification: one of {names} is expected, not {verification!r}")
         if enable_etdump and tracer is not None:
             raise TypeError("give enable_etdump or a tracer, not both")
         if debug_buffer_size < 0:
@@ -280,6 +286,8 @@ class Runtime:
             if external is not None:
                 raise TypeError("give external tensors by data_path or by external, not both")
             external = DataFiles.load(data_path, any_data=any_data)
+        if isinstance(data, TextIOBase):
+            raise TypeError("the file is open as text: open it with mode 'rb'")
         if isinstance(data, (bytes, bytearray, memoryview, str, os.PathLike)):
             core = CoreProgram.load(data, verification, platform=self._platform)
         elif not hasattr(data, "read"):

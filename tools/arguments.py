@@ -6,10 +6,10 @@ import argparse
 import math
 import re
 import shlex
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final, NoReturn, cast
 
-from et_schema.diagnostics import did_you_mean
+from et_schema.diagnostics import did_you_mean, near_names
 from et_schema.whole_numbers import MAX_WHOLE_NUMBER, shortened, whole_number
 from et_tools.exit_codes import ExitCode, UsageError, request_tracebacks
 from et_tools.messages import COLORS, request_color
@@ -21,6 +21,7 @@ __all__ = [
     "add_alignments",
     "alignment",
     "natural_number",
+    "near_option",
     "positive_number",
     "tolerance",
 ]
@@ -41,6 +42,8 @@ MOST_NAMED = 30
 
 _TAKERS: Final = ("--prompt", "--input")
 """Options whose value is given without them by mistake."""
+_REQUIRED: Final = re.compile(r"(?:arguments are required: |is required$)")
+"""The end of argparse's messages about arguments that are missing."""
 _COMPILED: Final = "--compile"
 """The option of commands that compile a model, by options of et-compile."""
 
@@ -111,6 +114,21 @@ ANY_DATA: Final[dict[str, Any]] = {
 """The option `--any-data`, of every command that has `--data`."""
 
 
+def near_option(given: str, known: Iterable[str]) -> str:
+    """A suggestion to append to a message about an unknown option: one of the same or a similar name, or the only one
+    that it is the first word, or the letter, of; never one that says the opposite.
+    """
+    name = given.lstrip("-")
+    names = {
+        option.lstrip("-"): option
+        for option in known
+        if option.startswith("--") and option.startswith("--no-") == name.startswith("no-")
+    }
+    begun = [one for one in names if one.startswith(name if len(name) == 1 else f"{name}-")]
+    found = near_names(name, names) or (begun if len(begun) == 1 else [])
+    return f", did you mean '{names[found[0]]}'?" if found else ""
+
+
 class CommandParser(argparse.ArgumentParser):
     """A parser whose help begins with examples and whose errors do not end the process.
 
@@ -145,7 +163,7 @@ class CommandParser(argparse.ArgumentParser):
         )
 
     @property
-    def option_names(self) -> Container[str]:
+    def option_names(self) -> Collection[str]:
         """All spellings of the options."""
         return self._option_string_actions
 
@@ -165,13 +183,13 @@ class CommandParser(argparse.ArgumentParser):
         known = self._option_string_actions
         option = next((text for text in rest if text.startswith("-")), None)
         if option is not None:
-            hint = did_you_mean(option.partition("=")[0], known)
-            if hint or _COMPILED not in known:
+            hint = near_option(option.partition("=")[0], known)
+            if hint or _COMPILED not in known or not _is_compiling(option):
                 return hint
             return f": options of et-compile are given by {_COMPILED} '{' '.join(rest)}'"
         # `-out x` gives the value `ut` to -o.
         joined = [text for text in arguments if re.fullmatch(r"-[a-z]{2,}", text) and text not in known]
-        hint = next(filter(None, (did_you_mean(f"-{text}", known) for text in joined)), "")
+        hint = next(filter(None, (near_option(text, known) for text in joined)), "")
         if hint:
             return hint
         model = str(getattr(parsed, "model", ""))
@@ -181,7 +199,12 @@ class CommandParser(argparse.ArgumentParser):
         return "" if taker is None else f", did you mean {taker} {shlex.quote(rest[0])}?"
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see {self.prog} --help)")
+        example = f", as in: {self._first_example()}" if _REQUIRED.search(message) else ""
+        raise UsageError(f"{message}{example} (see {self.prog} --help)")
+
+    def _first_example(self) -> str:
+        """The first of the help's examples, without its explanation."""
+        return re.split(r"\s{2,}", self.examples.partition("\n")[2].strip())[0]
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -198,8 +221,14 @@ class CommandParser(argparse.ArgumentParser):
             from et_tools.completion import names_of
 
             names = list(map(str, action.choices or names_of(action)))
-            there = f": {', '.join(names)}" if 0 < len(names) <= MOST_NAMED else ""
+            there = f": {', '.join(names)}" if 0 < len(names) <= MOST_NAMED else self._described(action)
             raise argparse.ArgumentError(action, f"{error.message}{there}") from None
+
+    def _described(self, action: argparse.Action) -> str:
+        """The form and the meaning of the value of an option."""
+        form = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+        meaning = (action.help or "") % {**vars(action), "prog": self.prog}
+        return f": {form}, {meaning}" if meaning else f": {form}"
 
     def add_version(self) -> None:
         """Add `--version`, which prints the command's name and the version of this project, and
@@ -225,6 +254,13 @@ def _verb_hint(prog: str, value: str, choices: object) -> str:
         return f", did you mean {prog} {next(iter(verbs))} {shlex.quote(value)}?"
     found = next((name for name, parser in verbs.items() if f"--{value}" in parser.option_names), None)
     return "" if found is None else f", did you mean {prog} {found} --{value}?"
+
+
+def _is_compiling(option: str) -> bool:
+    """Whether et-compile has an option."""
+    from et_tools.compile_parser import compile_parser
+
+    return option.partition("=")[0] in compile_parser("", "et-compile").option_names
 
 
 class _Traceback(argparse.Action):

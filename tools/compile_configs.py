@@ -105,7 +105,11 @@ def _memory_pins(args: argparse.Namespace) -> dict[str, str]:
                 f"--pin {given}: expected VALUE=BANK, for example forward.inputs.0=sram or forward.modules.encoder=sram"
             ) from None
         if bank not in banks:
-            known = f"the banks are {', '.join(banks)}" if banks else "no banks are defined: give --memory"
+            known = (
+                f"the banks are {', '.join(banks)}"
+                if banks
+                else f"no banks are defined: give --memory, as in --memory {bank or 'sram'}:id=1,size=64K"
+            )
             raise UsageError(f"--pin {given}: no bank named {bank!r}; {known}")
         pins.pop(value, None)  # the last counts
         pins[value] = bank

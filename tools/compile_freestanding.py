@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from et_ir.planning.banks import Bank, BankError, parse_banks
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.lookup import TARGETS
+from et_schema.diagnostics import did_you_mean, same_numbers
 from et_tools.compile_options import is_file, is_text
 from et_tools.compile_parser import FREESTANDING_FORMS
 from et_tools.exit_codes import ExitCode, UsageError
@@ -113,7 +114,12 @@ def chosen_freestanding(args: argparse.Namespace) -> Freestanding:
     if target is None:
         if args.emit in FREESTANDING_FORMS:
             names = ", ".join(FREESTANDING_TARGETS)
-            raise UsageError(f"--emit {args.emit} needs a processor as --target: {names}")
+            near = did_you_mean(args.target, same_numbers(args.target, FREESTANDING_TARGETS))
+            raise UsageError(
+                f"--emit {args.emit} needs a processor as --target, not {args.target}: {names}{near}"
+                if args.target
+                else f"--emit {args.emit} needs a processor as --target: {names}"
+            )
         if only:
             raise UsageError(f"{only[0]} applies to objects only: give a processor as --target")
         return Freestanding()

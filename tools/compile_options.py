@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from et_ir.targets.lookup import find_target
+from et_ir.targets.lookup import TARGETS, find_target
 from et_schema.whole_numbers import shortened, whole_number
 from et_tools.arguments import ALIGNMENTS, CommandParser
 from et_tools.compile_language_model import MODEL_FILES, PREFIX, is_language_model
@@ -24,6 +24,9 @@ __all__ = [
     "is_text",
     "parse_options",
 ]
+
+_OBJECT_ENDINGS = (".o", ".a", ".h")
+"""Endings of files that are made for processors."""
 
 EXAMPLES = "inputs"
 """The value of `--check-passes` for the example inputs."""
@@ -164,6 +167,12 @@ def _check_files(args: argparse.Namespace) -> None:
         raise UsageError(
             f"-o {args.output}: --emit pte, the default, makes a program: give -o FILE.pte, or for text --emit "
             f"{', '.join(LEVELS[:-1])}"
+        )
+    is_object = args.output is not None and args.output.endswith(_OBJECT_ENDINGS)
+    if is_object and args.emit == "pte" and args.target in (None, *TARGETS):
+        raise UsageError(
+            f"-o {args.output}: --emit pte, the default, makes a program: give -o FILE.pte, or for an object "
+            "a processor as --target"
         )
 
 

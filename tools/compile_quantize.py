@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from et_ir.driver.observer import Observer
 from et_schema.wording import in_words
 from et_tools.exit_codes import UsageError
-from et_tools.loading import ProgramError, attribute_of, told
+from et_tools.loading import ProgramError, attribute_of, call_hint, told
 from et_tools.messages import print_diagnostics, print_message, running_command
 from et_tools.near_files import missing_file_hint
 from et_tools.quantization_report import lost_results, print_report, report_json
@@ -44,11 +44,13 @@ class Quantization:
             ("--accuracy", args.accuracy),
         ):
             if value and args.quantize is None:
-                raise UsageError(f"{option} needs --quantize")
+                raise UsageError(
+                    f"{option} needs --quantize MODE: int8, with --calibrate, or int8-dynamic, int8-weights, 8da4w"
+                )
         if args.quantize is not None and not self._place and not args.model.endswith(".pt2"):
             raise UsageError(
                 "--quantize needs a module, file.py:factory or package.module:factory, or an exported program, a .pt2; "
-                f"{args.model} is exported and imported"
+                f"{args.model} is none any more"
             )
 
     @property
@@ -165,18 +167,18 @@ class Quantization:
                 )
             return list(made)
 
-        made = self._called("--calibrate", given, batches)
+        made = self._called("--calibrate", given, batches, call_hint(function))
         return [one if isinstance(one, tuple | dict) else (one,) for one in made]
 
-    def _called(self, option: str, name: str, function: Callable[[], Any]) -> Any:
-        """The result of a function of the user's. Raises `ProgramError` for what it raises."""
+    def _called(self, option: str, name: str, function: Callable[[], Any], hint: str = "") -> Any:
+        """The result of a function of the user's. Raises `ProgramError` for what it raises, with a hint."""
         try:
             return function()
         except (ProgramError, UsageError):
             raise
         except (Exception, SystemExit) as error:
             place = "" if ":" in name else f" of {self._place}"
-            raise ProgramError(f"{option}: the function {name}{place} failed: {told(error)}") from error
+            raise ProgramError(f"{option}: the function {name}{place} failed: {told(error)}{hint}") from error
 
     def json(self) -> list[dict[str, Any]]:
         """The layers of each method, and what is in floats; ratios in dB, None where nothing was lost."""

@@ -34,10 +34,9 @@ def check_target(args: argparse.Namespace) -> None:
         names = target_names()
         text = str(error)
         if text == unknown_target(args.target, names):
-            names += FREESTANDING_TARGETS
-            text = unknown_target(args.target, names, processor_hint(args.target)) + _backend_hint(
-                args.target
-            )
+            hint = processor_hint(args.target)
+            text = unknown_target(args.target, names, list(FREESTANDING_TARGETS), hint)
+            text += _backend_hint(args.target)
         raise UsageError(f"argument --target: {text}") from error
 
 

@@ -21,7 +21,7 @@ import gc
 import sys
 from collections.abc import Container, Sequence
 
-from et_schema.diagnostics import did_you_mean
+from et_schema.diagnostics import near_names
 from et_tools.arguments import CommandParser
 from et_tools.exit_codes import UsageError, guarded
 from et_tools.pass_options import add_pass_options
@@ -118,8 +118,12 @@ def _split_off_passes(
         if argument == "--":
             return passes, [*rest, *arguments[number:]]
         option, _, value = argument.partition("=")
-        if option.startswith("--") and option not in options:
-            passes.append((option.removeprefix("--"), value))
+        # LLVM's options have one dash or two; `-p…` and `-o…` have a value.
+        is_long = option.startswith("--") or (
+            len(option) > 2 and option[0] == "-" and option[:2] not in options
+        )
+        if is_long and option not in options:
+            passes.append((option.lstrip("-"), value))
         else:
             rest.append(argument)
     return passes, rest
@@ -137,10 +141,12 @@ def run(arguments: list[str]) -> int:
     driver = EtOptMain(args)
     for name, _ in passes:
         if not driver.has_pass(name):
-            given = next(one for one in arguments if one.partition("=")[0] == f"--{name}")
-            near = did_you_mean(name, driver.available_passes)
-            if near and not did_you_mean(f"--{name}", parser.option_names):
-                raise UsageError(f"--{name} is neither an option nor a pass{near}")
+            given = next(one for one in arguments if one.partition("=")[0].lstrip("-") == name)
+            options = [one.lstrip("-") for one in parser.option_names]
+            near = near_names(name, [*driver.available_passes, *options])
+            is_begun = any(one.startswith(name) for one in options)
+            if near and near[0] in driver.available_passes and not is_begun:
+                raise UsageError(f"{given} is neither an option nor a pass, did you mean '{near[0]}'?")
             parser.parse_args([given])  # which is refused like any other option
     if passes and args.pass_pipeline:
         raise UsageError(f"--{passes[0][0]}: give all passes by --pass-pipeline, or none")

@@ -1,8 +1,9 @@
 """et-plan: assign offsets in an arena to buffers, and prove how small it can be.
 
 examples:
-  et-plan instance.csv                                  smallest arena; layout on standard output
-  et-plan net.pte --method forward --arena 1            the same of an arena of a compiled program
+  et-plan net.pte                                       smallest arena of a program; layout on standard output
+  et-plan net.pte --method decode --arena 2             another arena
+  et-plan instance.csv                                  the same of buffers in a table
   et-plan instance.csv --capacity 1048576 -o layout.csv exit code 6 if it does not fit, and why
   et-plan instance.csv --algorithm greedy -o /dev/null  result of another algorithm
   et-plan instance.csv --planner my_planner.py:plan     custom planner, with its result checked

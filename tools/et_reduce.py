@@ -1,7 +1,7 @@
 """et-reduce: find a smaller program for which a command still succeeds.
 
 examples:
-  et-reduce net.mlir --keep './fails.sh' -o small.mlir             the file is its last argument
+  et-reduce net.mlir --keep 'grep -q edge.mm' -o small.mlir        the file is its last argument
   et-reduce net.mlir --keep '! et-compile -q {} -o /dev/null'      {} stands for the file
   et-reduce net.mlir --keep 'et-vm run {} 2>&1 | grep -q range' -o small.mlir
   et-reduce net.mlir --keep './fails.sh' --timeout 60 -q           a command that takes longer fails

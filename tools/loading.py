@@ -82,7 +82,7 @@ def export_factory(
         try:
             made = factory()
         except (Exception, SystemExit) as error:
-            raise ProgramError(f"the factory {spec} failed: {told(error)}") from error
+            raise ProgramError(f"the factory {spec} failed: {told(error)}{call_hint(factory)}") from error
         methods = made if isinstance(made, dict) else {"forward": made}
         if not methods:
             raise ProgramError(f"the factory {spec} returned no methods")
@@ -95,6 +95,18 @@ def export_factory(
             if str(method) not in constants
         }
         return exported, constants
+
+
+def call_hint(function: Callable[..., Any], *given: Any) -> str:
+    """What to append to the message about a function that failed, where it takes other arguments than it is given."""
+    try:
+        inspect.signature(function).bind(*given)
+    except TypeError:
+        count = in_words(len(given), "argument") if given else "no arguments"
+        return f"; it is called with {count}: give others a default"
+    except ValueError:  # of what is written in C
+        return ""
+    return ""
 
 
 def _is_constant(value: Any) -> bool:
@@ -133,6 +145,8 @@ def _find_factory(place: str, name: str, kind: str = "factory") -> Callable[...,
 def _import(place: str, name: str = "") -> ModuleType:
     path = Path(place) if place.endswith(".py") else None
     if path is None:
+        if Path(place).is_file():
+            raise UsageError(f"{place}:{name}: {place} is not a Python file: leave out ':{name}'")
         root, module_name = Path.cwd(), place
     else:
         if not path.is_file():

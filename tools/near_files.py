@@ -20,7 +20,8 @@ def missing_file_hint(file: str | bytes) -> str:
         return ""
     place, _, name = file.rpartition(":")
     if place.endswith(".py") or (place == "hf" and name):
-        return f"; compile it first: {compiling(file)}"
+        text = f"et-compile {file} --emit edge -o {Path(name).name}.mlir"
+        return f"; compile it first: {compiling(file)}, or for text: {text}"
     folder = Path(file).parent
     try:
         there = [one for one, _ in zip(folder.iterdir(), range(_MOST), strict=False)]

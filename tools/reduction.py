@@ -85,7 +85,9 @@ class Reducer:
         """The smallest program that is found. Raises `ValueError` if the condition does not hold for the first."""
         self.tests += 1
         if not self._keep(self.module):
-            raise ValueError("the condition does not hold for the program as it is")
+            raise ValueError(
+                "the condition does not hold for the program as it is: the command must exit with 0"
+            )
         smaller = True
         while smaller:
             smaller = False

@@ -47,7 +47,8 @@ def compare_files(args: argparse.Namespace) -> int:
         method = method_name(ours, args.method)
         if reference is not None and method not in reference.method_names:
             raise UsageError(
-                f"{reference.file} has no method {method!r}: {', '.join(reference.method_names)}"
+                f"{reference.file} has no method {method!r}: {', '.join(reference.method_names)}; "
+                "compare programs of the same methods"
             )
         inputs = _inputs(args, method, ours, reference)
         run = _run(ours, method, inputs)

@@ -59,6 +59,8 @@ def generate_text(args: argparse.Namespace) -> ExitCode:
             raise UsageError(f"{option} has no effect on greedy text: give --temperature, such as 0.8")
     draft = _draft(args)
     if args.session is not None:
+        if not Path(args.session).exists():
+            raise UsageError(f"--session {args.session}: no such file; --save-session writes one")
         runner.session.restore(args.session)
     prompt = _standard_input().read() if args.prompt == "-" else args.prompt or ""
     with Interruption(runner.stop) as interruption:

@@ -246,7 +246,7 @@ def info_options(parser: CommandParser) -> None:
         "--memory",
         default="",
         metavar="BANKS",
-        help="names and sizes of the arenas of --plan, as for et-compile",
+        help="names and sizes of the arenas of --plan, as in --plan --memory sram:id=1,size=64K",
     )
     _add(parser, "--wide")
     parser.add_argument("--json", action="store_true", help="print JSON, with every weight")

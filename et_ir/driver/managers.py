@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
+from io import TextIOBase
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Never, TextIO
@@ -332,6 +333,15 @@ def _check_memory(config: ExecutorchBackendConfig) -> None:
 class ExecutorchProgramManager(_Printed):
     """A program ready to be written as a `.pte` file."""
 
+    if not TYPE_CHECKING:  # for checkers, other attributes are errors
+
+        def __getattr__(self, name: str) -> Never:
+            """Say how to run the program, if that is looked for."""
+            way = ""
+            if name in ("execute", "run", "forward", "load_method"):
+                way = ": load its .buffer, Runtime.get().load_program(buffer).load_method('forward').execute([…])"
+            raise AttributeError(f"'ExecutorchProgramManager' object has no attribute '{name}'{way}")
+
     def __init__(self, module: ModuleOp, config: ExecutorchBackendConfig, snapshot: Snapshot | None = None):
         self.module = module
         self.config = config
@@ -402,6 +412,8 @@ class ExecutorchProgramManager(_Printed):
 
         if isinstance(stream, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"an open file is expected, not a path; save({stream!r}) writes to a path")
+        if isinstance(stream, TextIOBase):
+            raise TypeError("the file is open as text: open it with mode 'wb'")
 
         write(
             self.module,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
@@ -61,6 +61,10 @@ def _kind(value: object) -> str:
 def _way(value: object) -> str:
     """The way to a pass from what is none."""
     if isinstance(value, str):
+        from et_ir.delegation.backends_by_name import backend_names
+
+        if value in backend_names():
+            return f"; of a backend, partitioner=et_ir.backends.make_partitioner({value!r})"
         return f"; et_ir.driver.pipelines.parse_passes({value!r}) makes passes of their names"
     if isinstance(value, type):
         return f"; make one of it: {value.__name__}()"
@@ -90,7 +94,7 @@ class TransformPass(PythonPass):
     passes: MethodPasses
 
     def standard_passes(self) -> Sequence[ModulePass]:
-        return () if isinstance(self.passes, Mapping) else [as_pass(one) for one in self.passes]
+        return () if isinstance(self.passes, Mapping) else [as_pass(one) for one in _listed(self.passes)]
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _run(ctx, op, self.passes)
@@ -103,7 +107,7 @@ def _run(context: Context, module: ModuleOp, passes: MethodPasses) -> None:
     method what would change others: to state that these use, or to its name.
     """
     if not isinstance(passes, Mapping):
-        for one in passes:
+        for one in _listed(passes):
             apply_pass(as_pass(one), context, module)
         return
     methods = _methods(module)
@@ -119,6 +123,13 @@ def _run(context: Context, module: ModuleOp, passes: MethodPasses) -> None:
         for one in ones:
             apply_pass(as_pass(one), context, part)
         _put_back(module, name, part)
+
+
+def _listed(passes: Sequence[UserPass]) -> Sequence[UserPass]:
+    """Passes one by one. Raises `TypeError` for names of passes."""
+    if isinstance(passes, str):
+        as_pass(cast("UserPass", passes))
+    return passes
 
 
 def _methods(module: ModuleOp) -> dict[str, FuncOp]:

@@ -83,7 +83,8 @@ def import_file(
         raise InvalidFile(
             f'the bytes of the constant "{missing[0]}"{more} are in a data file (.ptd), which was not given',
             code=Error.NotFound,
-            hint="give it: " + worded(python="import_file(…, {name: data})", command="--data FILE.ptd"),
+            hint="give it: "
+            + worded(python="import_file(…, {name: data})", command="--data FILE.ptd, for each of its files"),
         )
     return module
 
@@ -139,7 +140,7 @@ def raise_program(
 
     if not isinstance(data, bytes | bytearray | memoryview):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
-            f"the bytes of a program are expected, not {type(data).__name__}; read the file first"
+            f"the bytes of a program (.pte) are expected, not {type(data).__name__}; as in Path('net.pte').read_bytes()"
         )
     module = import_file(read_pte(data), data_files, any_data=any_data)
     run_stages(module, [raising_stage(level)])

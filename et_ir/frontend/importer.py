@@ -61,6 +61,7 @@ from et_ir.frontend.custom_operators import CustomOperators
 from et_ir.frontend.decomposition import decompose_call
 from et_ir.frontend.default_bounds import DefaultBounds
 from et_ir.frontend.export_guards import UnknownGuard, input_guards
+from et_ir.frontend.exported import is_exported
 from et_ir.frontend.expressions import expression_of
 from et_ir.frontend.mutation import (
     Mutations,
@@ -126,6 +127,8 @@ def _way_to_program(given: object) -> str:
         return "; of several, a dict by the names of methods"
     if isinstance(getattr(given, "module", None), Module):  # of `quantize`
         return "; export its module: torch.export.export(quantized.module, example_args)"
+    if isinstance(given, GraphModule) and not is_exported(given):
+        return "; give the exported program itself, not its graph_module"
     return "; export it first: torch.export.export(module, example_args)" if callable(given) else ""
 
 

@@ -21,7 +21,7 @@ def plans_of(module: ModuleOp, of: ModulePass) -> list[PlanOp]:
     if not plans:
         methods = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
         message = f"the pass '{of.name}' runs on plans, and this method is not lowered to one"
-        fix = "run the stages before it, which end with to-out-variant: see et-compile --print-pipeline"
+        fix = "run the stages before it, which end with to-out-variant: see et-compile MODEL --print-pipeline"
         PassReport.raise_if(
             "the program is at another level",
             [diagnose(op, message, fix, subject=f"@{op.sym_name.data}") for op in methods],

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from torch import nn
 
 from et_ir.quantization.operators import no_match
-from et_schema.diagnostics import did_you_mean
+from et_schema.diagnostics import did_you_mean, same_numbers
 from et_schema.whole_numbers import shortened, whole_number
 
 __all__ = ["MODES", "QuantizationError", "QuantizationMode", "check_patterns", "paths_of"]
@@ -49,7 +49,8 @@ class QuantizationMode:
         name, _, options = text.partition(":")
         if name not in MODES:
             raise QuantizationError(
-                f"'{name}' is not a quantization mode: expected one of {', '.join(MODES)}{did_you_mean(name, MODES)}"
+                f"'{name}' is not a quantization mode: expected one of {', '.join(MODES)} (of 4 bits)"
+                f"{did_you_mean(name, same_numbers(name, MODES))}"
             )
         mode = QuantizationMode(name)
         known = _OPTIONS.get(name, {})

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Final
 
 from et_ir.targets.target import Target
-from et_schema.diagnostics import did_you_mean
+from et_schema.diagnostics import did_you_mean, same_numbers
 from et_schema.user_code import import_place, raised
 from et_schema.wording import worded
 
@@ -98,9 +98,11 @@ def find_target(name: str) -> Target:
     return _loaded(name, offered[0].value)
 
 
-def unknown_target(name: str, names: Sequence[str], hint: str = "") -> str:
-    """The message about a target that is not among `names`, with a hint, or else a name that is like it."""
-    return f"unknown target '{name}', expected one of {', '.join(names)}{hint or did_you_mean(name, names)}"
+def unknown_target(name: str, names: Sequence[str], processors: Sequence[str] = (), hint: str = "") -> str:
+    """The message about a target that is not among `names` and `processors`, with a hint, or else a name that is like it."""
+    objects = f"; or for an object, a processor: {', '.join(processors)}" if processors else ""
+    near = hint or did_you_mean(name, [*names, *same_numbers(name, processors)])
+    return f"unknown target '{name}', expected one of {', '.join(names)}{objects}{near}"
 
 
 def missing_backend(backend: str, target: Target, backends: Collection[str]) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InputError
 from et_schema.scalar_type import numpy_dtype
+from et_schema.wording import worded
 from et_vm.llm.model import LanguageModel, Step
 from et_vm.state.files import read_tensors, write_tensors
 from et_vm.values import Array
@@ -426,7 +427,8 @@ class Session:
         tensors = dict(read_tensors(path))
         tokens, program = tensors.pop(_TOKENS, None), tensors.pop(_PROGRAM, None)
         if tokens is None or program is None:
-            raise InputError(f"{os.fspath(path)} is not a saved session")
+            writer = worded(python="session.save", command="--save-session")
+            raise InputError(f"{os.fspath(path)} is not a saved session, as {writer} writes it")
         if program.tobytes() != self.model.fingerprint():
             raise InputError(f"{os.fspath(path)} is a session of another program")
         # The file may be gone when they are looked at.

@@ -89,6 +89,12 @@ def selected_of_yaml(text: str) -> Selection:
         raise ExecutorchError(
             Error.NotSupported, "the file includes all operators", where="include_all_operators"
         )
+    if not content.keys() & {"operators", "et_kernel_metadata"}:
+        raise ExecutorchError(
+            Error.InvalidArgument,
+            "no list of operators",
+            hint="give a program, or what et-vm ops or ExecuTorch's gen_oplist writes",
+        )
     operators: Any = content.get("operators") or {}
     metadata: Any = content.get("et_kernel_metadata") or {}
     if not isinstance(operators, dict) or not isinstance(metadata, dict):

@@ -57,6 +57,13 @@ class Method:
     one method runs one execution at a time, and says InvalidState to another.
     """
 
+    if not TYPE_CHECKING:  # for checkers, other attributes are errors
+
+        def __getattr__(self, name: str) -> Never:
+            """Say how the method is run, if that is looked for."""
+            way = ": call it, method(x), or method.execute([x])" if name in ("run", "forward") else ""
+            raise AttributeError(f"'Method' object has no attribute '{name}'{way}")
+
     def __init__(
         self,
         pte: PteFile,

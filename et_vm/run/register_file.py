@@ -181,16 +181,13 @@ class RegisterFile:
         name = table.extra_tensor_info.fully_qualified_name if table.extra_tensor_info else ""
         data = self._external.get(name)
         if data is None:
+            more = bool(self._external)
             raise InvalidFile(
                 f"the data of tensor {name!r} is "
-                + (
-                    "neither in the file nor in the data that is given"
-                    if self._external
-                    else "not in the file"
-                ),
+                + ("neither in the file nor in the data that is given" if more else "not in the file"),
                 code=Error.InvalidExternalData,
                 where=path,
-                hint=f"give its data file: {data_file()}",
+                hint=f"give its data file: {data_file(more=more)}",
             )
         if data.nbytes < nbytes:
             raise InvalidFile(

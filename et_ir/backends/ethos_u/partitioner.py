@@ -21,6 +21,7 @@ from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.tosa import TosaOp
 from et_ir.dialects.tosa.attributes import type_of
 from et_schema.tosa_graph import DType, Op
+from et_schema.wording import worded
 
 __all__ = ["BACKEND", "EthosUPartitioner"]
 
@@ -71,7 +72,14 @@ def _partitioner(options: Mapping[str, str]) -> EthosUPartitioner:
     check_options(options, ("target", "system-config", "memory-mode", "config", "flags", *RESTRICTIONS))
     require_vela()
     if "target" not in options:
-        raise ValueError("a target is required, as in ethos-u:target=ethos-u85-256")
+        runtime = worded(
+            python=f"ExecutorchBackendConfig(extra_backends=[{EthosUBackend.backend_id!r}])",
+            command=f"--extra-backends {EthosUBackend.backend_id}",
+        )
+        raise ValueError(
+            "a target is required, as in ethos-u:target=ethos-u85-256; of a runtime that has the backend, "
+            f"say {runtime}"
+        )
     spec = EthosUCompileSpec(
         options["target"],
         options.get("system-config"),

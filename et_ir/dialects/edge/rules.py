@@ -26,7 +26,8 @@ __all__ = ["Violation", "violations"]
 
 _FIXES = {
     "edge_c2": "run scalars-to-tensors before aten-to-edge",
-    "edge_c3": "use one type, in PyTorch with x.float() or module.double(), or run promote-types before aten-to-edge",
+    "edge_c3": "use one type, in PyTorch with x.to(dtype) or module.to(dtype); where eager PyTorch converts by itself, "
+    "run promote-types before aten-to-edge",
     "edge_c4": "convert the operand, in PyTorch with x.to(dtype), in text with dim_order_ops._to_dim_order_copy",
     "edge_c5": "run propagate-dim-order, or convert the operand with dim_order_ops._clone_dim_order",
 }

@@ -66,7 +66,7 @@ def test_version(command: Command, name: str) -> None:
         (("et-compile", "relu.mlir", "--emit"), "expected one argument: aten, core-aten, "),
         (
             ("et-opt", "relu.mlir", "-p"),
-            "argument -p/--pass-pipeline/--passes: expected one argument (see et-opt --help)",
+            "argument -p/--pass-pipeline/--passes: expected one argument: PIPELINE, pass pipeline: 'a{option",
         ),
         (("et-compile",), "the following arguments are required: MODEL"),
         (("et-compile", "relu.mlir"), "no output file: give -o FILE"),
@@ -84,7 +84,25 @@ def test_version(command: Command, name: str) -> None:
         (("et-vm", "rum"), ", did you mean 'run'?"),
         (("et-vm",), "the following arguments are required: VERB"),
         (("et-vm", "fly"), "invalid choice: 'fly'"),
-        (("et-vm", "run"), "the following arguments are required: FILE (see et-vm run --help)"),
+        (("et-vm", "run"), "arguments are required: FILE, as in: et-vm run model.pte (see et-vm run --help)"),
+        (("et-plan",), "the following arguments are required: FILE, as in: et-plan net.pte (see"),
+        (
+            ("et-vm", "build"),
+            "as in: et-vm build --target cortex-m4 --ops model.pte -o build/ (see et-vm build",
+        ),
+        (("et-vm", "run", "x.pte", "-o", "out"), ": -o out, did you mean '--output-dir'?"),
+        (("et-opt", "--list"), ": --list, did you mean '--list-passes'?"),
+        (("et-opt", "x.mlir", "--verify"), ": --verify, did you mean '--verify-each'?"),  # not --no-verify
+        (("et-compile", "relu.mlir", "--verbose"), ": --verbose (see et-compile --help)"),  # not --version
+        (
+            ("et-compile", "relu.mlir", "--input", "x.npy"),
+            ": --input x.npy (see et-compile --help)",
+        ),  # not --pin
+        (("et-vm", "report", "x.pte", "-o", "x.html", "--times"), ": --times (see et-vm report --help)"),
+        (
+            ("et-vm", "report", "x.pte", "-o", "x.html", "--emit", "edge"),
+            ": --emit edge: options of et-compile are given by --compile '--emit edge'",
+        ),
         (("et-vm", "run", "x.pte", "--repeat", "0"), "'0' is not a positive number"),
     ],
 )

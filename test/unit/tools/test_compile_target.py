@@ -30,7 +30,8 @@ def test_help_names_every_target(command: Command, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("cortex-m3", "; for Cortex-M3 give cortex-m0plus"),
+        ("cortex-m4f", "; for Cortex-M4 give cortex-m4"),
+        ("cortex-m3", "; for Cortex-M3 give cortex-m0plus"),  # not cortex-m33, whose code it does not run
         ("stm32f4", "; for STM32F4 give cortex-m4"),
         ("stock", ", did you mean 'stock-1.5'?"),
         ("riscv64", ", did you mean 'riscv64gc'?"),

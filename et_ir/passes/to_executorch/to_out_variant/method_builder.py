@@ -54,6 +54,7 @@ from et_ir.passes.to_executorch.to_out_variant.plan_builder import (
 )
 from et_ops import Arg, Schema
 from et_ops.variants import out_variant_definition
+from et_schema.wording import worded
 
 __all__ = ["MethodBuilder"]
 
@@ -258,11 +259,16 @@ def _missing_out_variant(op: EdgeOp) -> tuple[str, str]:
     """Fault of the op, and its fix."""
     if is_custom(type(op)):
         namespace = op.operator.namespace
-        text = f"{namespace}::{op.operator.schema_text}"
+        definition = out_variant_definition(f"{namespace}::{op.operator.schema_text}")
+        name = definition.split('"')[1]
+        declared = worded(
+            python=f"declare it with ExecutorchBackendConfig(extra_operators=[{name!r}])",
+            command=f"declare it with --extra-operators {name}, or load it with --target et-vm --load FILE",
+        )
         return (
             f"[out_variant_c1] '{namespace}::{op.schema().qualified_name}' has no out variant, which runtimes need, "
             "and does not decompose into ATen operators",
-            f"define one, write its kernel, and export again: {out_variant_definition(text)}",
+            f"define one, export again, write its kernel, and {declared}: {definition}",
         )
     name = op.schema().qualified_name
     return (

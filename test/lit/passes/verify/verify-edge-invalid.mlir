@@ -21,7 +21,7 @@ func.func @forward(%x: tensor<4xf32>, %y: tensor<4xi64>, %n: i64) -> tensor<4xf3
 // CHECK: [edge_c2]
 // CHECK: fix: run scalars-to-tensors before aten-to-edge
 // CHECK: [edge_c3]
-// CHECK: fix: use one type, in PyTorch with x.float() or module.double(), or run promote-types before aten-to-edge
+// CHECK: fix: use one type, in PyTorch with x.to(dtype) or module.to(dtype); where eager PyTorch converts by itself, run promote-types before aten-to-edge
 // CHECK: [edge_c4]
 // CHECK: fix: convert the operand, in PyTorch with x.to(dtype), in text with dim_order_ops._to_dim_order_copy
 
