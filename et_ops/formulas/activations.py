@@ -34,8 +34,10 @@ def gelu(b: Builder[Value], x: Value, approximate: str = "none") -> Value:
     if approximate == "none":
         curve = b.erf(b.mul(x, sqrt(0.5)))
     else:
-        cube = b.mul(b.square(x), x)
-        curve = b.tanh(b.mul(b.add(x, b.mul(cube, 0.044715)), sqrt(2 / pi)))
+        # sqrt(2 / pi) (x + 0.044715 x**3), as x (a + c x**2)
+        factor = sqrt(2 / pi)
+        inner = b.add(b.mul(b.square(x), 0.044715 * factor), factor)
+        curve = b.tanh(b.mul(x, inner))
     return b.mul(half, b.add(curve, 1.0))
 
 

@@ -108,7 +108,7 @@ def power_of_number(b: Builder[Value], base: float, exponent: Value) -> Value:
     return b.pow(b.number(float(base), exponent), exponent)
 
 
-@formula("clamp", "hardtanh")
+@formula("clamp")
 def clamp(b: Builder[Value], x: Value, low: float | None, high: float | None = None) -> Value:
     """Between bounds, the upper one where they cross. A NaN stays one, and makes all NaN as a bound."""
     if any(bound is not None and isnan(bound) for bound in (low, high)):
@@ -116,6 +116,11 @@ def clamp(b: Builder[Value], x: Value, low: float | None, high: float | None = N
     if low is not None:
         x = b.maximum(x, float(low))
     return x if high is None else b.minimum(x, float(high))
+
+
+@formula("hardtanh")
+def hardtanh(b: Builder[Value], x: Value, low: float = -1, high: float = 1) -> Value:
+    return b.clamp(x, low, high)
 
 
 @formula("clamp.Tensor")
