@@ -29,7 +29,8 @@ def _absolute(t: Translation, x: Node) -> Node:
 
     It leaves those of matrices where they are.
     """
-    sizes = list(x.get_shape())
+    # A node answers as the first of its outputs does.
+    sizes = list((x.output(0) if hasattr(x, "output") else x).get_shape())
     if len(sizes) != 1:
         return t.nodes.absolute(x)
     return t.reshaped(t.nodes.absolute(t.reshaped(x, [1, *sizes])), sizes)
