@@ -74,14 +74,14 @@ def assert_accurate(
     terms: int | None = None,
     *,
     dtype: torch.dtype | None = None,
-    scale: float | None = None,
+    scale: float | torch.Tensor | None = None,
     what: object = "",
 ) -> None:
     """Each of the results is within the model's error of the truth; AssertionError otherwise.
 
     `found` and `truth` are a tensor, an array, a number, or a sequence of these. By default `terms` is that of a
     `Truth`, `dtype` the type of each result (pass bf16 for a wider result computed in it), and `scale` its largest
-    true value.
+    true value; a tensor gives that of each element.
     NaN and infinities, with what the type of the result rounds to infinity, are in the same places. Integers, truth
     values and their types are equal.
     """
@@ -111,7 +111,11 @@ def _sequence(values: Any) -> list[Any]:
 
 
 def _fault(
-    found: torch.Tensor, true: torch.Tensor, terms: int | None, dtype: torch.dtype | None, scale: float | None
+    found: torch.Tensor,
+    true: torch.Tensor,
+    terms: int | None,
+    dtype: torch.dtype | None,
+    scale: float | torch.Tensor | None,
 ) -> str | None:
     found, true = found.detach(), true.detach()
     if found.shape != true.shape:
@@ -136,7 +140,10 @@ def _fault(
     close = (found.double() - true).abs() <= bound
     same = (found.double() == rounded) | (found.isnan() & rounded.isnan())
     wrong = ~torch.where(is_finite, close, same)
-    return _first(found, true, wrong) + f", the bound is {bound:.3g}" if wrong.any() else None
+    if not wrong.any():
+        return None
+    first = torch.as_tensor(bound).expand(found.shape)[wrong][0]
+    return _first(found, true, wrong) + f", the bound is {float(first):.3g}"
 
 
 def _first(found: torch.Tensor, true: torch.Tensor, wrong: torch.Tensor) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from et_vm.backends.coreml.sites import Maker, Prepared, Site, broadcast, reduced
-from et_vm.kernels.portable.special.error_function import erf, temporaries_of_erf
+from et_vm.kernels.array_formulas import ArrayBuilder, error_function
 from et_vm.values import Array
 
 __all__ = ["MAKERS"]
@@ -71,28 +71,13 @@ def _with(function: Callable[..., Any], **defaults: float) -> Maker:
     return make
 
 
-def _erf(x: Array) -> Array:
-    source = np.ascontiguousarray(x)
-    out = np.empty_like(source)
-    for function, arguments in erf(source, out, [np.empty_like(source) for _ in temporaries_of_erf(x.dtype)]):
-        function(*arguments)
-    return out
+def _by_formula(operator: str, *arguments: Any) -> Callable[..., Array]:
+    """An operator of the library, of an operand and of numbers, with further arguments behind these."""
 
+    def kernel(x: Array, *numbers: float) -> Array:
+        return ArrayBuilder().operator(operator, x, *map(float, numbers), *arguments)
 
-def _sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
-
-
-def _relu(x: Array) -> Array:
-    return np.maximum(x, x.dtype.type(0))
-
-
-def _relu6(x: Array) -> Array:
-    return np.clip(x, np.float32(0), np.float32(6))
-
-
-def _silu(x: Array) -> Array:
-    return x * _sigmoid(x)
+    return kernel
 
 
 def _log(x: Array, epsilon: float) -> Array:
@@ -115,33 +100,13 @@ def _sigmoid_hard(x: Array, alpha: float, beta: float) -> Array:
     return np.clip(x * alpha + beta, np.float32(0), np.float32(1))
 
 
-def _leaky_relu(x: Array, alpha: float) -> Array:
-    return np.where(x >= 0, x, x * alpha)
-
-
-def _elu(x: Array, alpha: float) -> Array:
-    return np.where(x >= 0, x, np.expm1(x) * alpha)
-
-
-_HALF_ROOT: Final = np.float32(2**-0.5)
-_TANH_FACTOR: Final = np.float32((2 / np.pi) ** 0.5)
-
-
 def _gelu(site: Site) -> Prepared:
     mode = site.text("mode", "EXACT")
-    half, one = np.float32(0.5), np.float32(1)
-
-    def exact(x: Array) -> Array:
-        return half * x * (one + _erf(x * _HALF_ROOT))
-
-    def tanh(x: Array) -> Array:
-        return half * x * (one + np.tanh(_TANH_FACTOR * (x + np.float32(0.044715) * x**3)))
-
-    found = {"EXACT": exact, "TANH_APPROXIMATION": tanh}.get(mode)
-    if found is None:
+    names = {"EXACT": "none", "TANH_APPROXIMATION": "tanh"}
+    if mode not in names:
         raise ValueError(f"the mode {mode!r} is not supported")
     _elementwise(site, "x", arrays=7, passes=60)
-    return site.unary(lambda x: _wide(found, x))
+    return site.unary(partial(_wide, _by_formula("gelu", names[mode])))
 
 
 def _cast(site: Site) -> Prepared:
@@ -282,14 +247,14 @@ MAKERS: Final[dict[str, Maker]] = {
             "ceil": np.ceil,
             "cos": np.cos,
             "cosh": np.cosh,
-            "erf": _erf,
+            "erf": error_function,
             "exp": np.exp,
             "floor": np.floor,
-            "relu": _relu,
+            "relu": _by_formula("relu"),
             "round": np.rint,
-            "sigmoid": _sigmoid,
+            "sigmoid": _by_formula("sigmoid"),
             "sign": np.sign,
-            "silu": _silu,
+            "silu": _by_formula("silu"),
             "sin": np.sin,
             "sinh": np.sinh,
             "sqrt": np.sqrt,
@@ -322,14 +287,14 @@ MAKERS: Final[dict[str, Maker]] = {
     },
     "cast": _cast,
     "clip": _with(np.clip, alpha=-np.inf, beta=np.inf),
-    "elu": _with(_elu, alpha=1.0),
+    "elu": _with(_by_formula("elu", 1.0, 1.0), alpha=1.0),
     "gelu": _gelu,
     "identity": _identity,
-    "leaky_relu": _with(_leaky_relu, alpha=0.01),
+    "leaky_relu": _with(_by_formula("leaky_relu"), alpha=0.01),
     "log": _with(_log, epsilon=1e-45),
     "inverse": _with(_inverse, epsilon=1e-4),
     "logical_not": _logical_not,
-    "relu6": _unary(_relu6),
+    "relu6": _unary(_by_formula("hardtanh", 0.0, 6.0)),
     "rsqrt": _with(_rsqrt, epsilon=1e-12),
     "select": _select,
     "thresholded_relu": _with(_thresholded_relu, alpha=1.0),

@@ -23,10 +23,11 @@ from et_ir.backends.xnnpack.rules.rule import Rule
 __all__ = ["RULES", "Rule"]
 
 RULES: Final[dict[str, Rule]] = {
+    **pointwise.RULES,
+    # Behind those by formula, as it also broadcasts and computes in integers.
     **arithmetic.RULES,
     **convolution.RULES,
     **normalization.RULES,
-    **pointwise.RULES,
     **pooling.RULES,
     **products.RULES,
     **quantization.RULES,
