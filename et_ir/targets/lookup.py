@@ -99,7 +99,7 @@ def find_target(name: str) -> Target:
 
 
 def unknown_target(name: str, names: Sequence[str], processors: Sequence[str] = (), hint: str = "") -> str:
-    """The message about a target that is not among `names` and `processors`, with a hint, or else a name that is like it."""
+    """The message about a target that is among neither names nor processors, with a hint or a name that is like it."""
     objects = f"; or for an object, a processor: {', '.join(processors)}" if processors else ""
     near = hint or did_you_mean(name, [*names, *same_numbers(name, processors)])
     return f"unknown target '{name}', expected one of {', '.join(names)}{objects}{near}"
