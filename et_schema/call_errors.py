@@ -1,4 +1,4 @@
-"""Calls that do not fit a function: errors that say how it is called.
+"""Call signature errors with the usage of the function.
 
 Python's own say how many arguments are missing, and of a method that is called on its class that `self`'s place is
 taken: `Runtime.load_program("model.pte")` lacks `data`.

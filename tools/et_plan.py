@@ -122,7 +122,10 @@ def _read(args: argparse.Namespace) -> tuple[Instance, str]:
     try:
         return read_instance(data.decode()), ""
     except UnicodeDecodeError as error:
-        raise InvalidInstance(f"byte {error.start}: invalid UTF-8") from None
+        raise InvalidInstance(
+            f"byte {error.start}: not a text in UTF-8; expected a table of buffers, by et-compile --dump-buffers, "
+            "or a .pte"
+        ) from None
 
 
 def _arenas(data: bytes) -> list[PlannedArena]:

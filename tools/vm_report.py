@@ -99,6 +99,7 @@ def _format_of(output: str) -> str:
 
 def _subject(args: argparse.Namespace, at: int, folder: Path) -> Subject:
     """The program of a file, compiled if need be, with what options say of it."""
+    from et_tools.report.explanations import HINT
     from et_tools.report.model import Subject
     from et_tools.report.profiles import read_json
 
@@ -128,14 +129,14 @@ def _subject(args: argparse.Namespace, at: int, folder: Path) -> Subject:
         subject = Subject(file, _opened(file, platform), option("debug_map"))
         explanation, levels = option("explain"), option("levels")
         if explanation is not None:
-            subject.explanation = (explanation, read_json(explanation, "explanation of a compilation"))
+            subject.explanation = (explanation, read_json(explanation, "explanation of a compilation", HINT))
         if levels is not None:
             from et_tools.report.saved_levels import saved_levels
 
             subject.levels = saved_levels(levels, subject.program, subject.debug_map)
     profile = option("profile")
     if profile is not None:
-        subject.profile = (profile, read_json(profile, "profile"))
+        subject.profile = (profile, read_json(profile, "profile", "et-vm profile --json prints one"))
     if args.measure:
         with activity(f"measuring {file}"):
             subject.profile = (file, _measured(args, subject))

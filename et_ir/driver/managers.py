@@ -39,6 +39,7 @@ from et_ir.driver.stages import (
     run_passes,
     run_stages,
 )
+from et_schema.call_errors import called_as
 from et_schema.diagnostics import did_you_mean
 from et_schema.files import atomic_files, atomic_writer
 from et_schema.ptd import is_ptd
@@ -60,6 +61,7 @@ __all__ = [
 install_formatters()
 
 
+@called_as("called as to_edge(torch.export.export(module, args))")
 def to_edge(
     programs: ExportedProgram | Mapping[str, ExportedProgram] | ModuleOp,
     constant_methods: Mapping[str, Any] | None = None,
@@ -147,6 +149,7 @@ def _warn_of_floats(module: ModuleOp, config: EdgeCompileConfig) -> None:
             warnings.warn(str(reason), stacklevel=5)
 
 
+@called_as("called as to_edge_transform_and_lower(torch.export.export(module, args), partitioner=…)")
 def to_edge_transform_and_lower(
     programs: ExportedProgram | Mapping[str, ExportedProgram] | ModuleOp,
     transform_passes: MethodPasses | None = None,
@@ -263,6 +266,7 @@ class EdgeProgramManager(_Printed):
             snapshot = replace(snapshot, modules={**snapshot.modules, "edge": module})
         return EdgeProgramManager(module, self.delegation, snapshot)
 
+    @called_as("called as edge.to_backend(et_ir.backends.make_partitioner('xnnpack'))")
     def to_backend(
         self, partitioner: Partitioners, kept: KeptOperators | None = None, *, strict: bool = False
     ) -> EdgeProgramManager:
@@ -288,6 +292,7 @@ class EdgeProgramManager(_Printed):
         return EdgeProgramManager(module, report, self.snapshot)
 
     @quiet_collector()
+    @called_as("called as edge.to_executorch(ExecutorchBackendConfig(…)); to_backend is for backends")
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
         """Lower to registers, plan memory and check; the file is made when it is asked for.
 
@@ -434,6 +439,7 @@ class ExecutorchProgramManager(_Printed):
             for name in data_files(self.module):
                 write_data_file(self.module, name, files.open(Path(outdir) / name, is_ptd))
 
+    @called_as("called as program.save('model.pte')")
     def save(self, path: str | PathLike[str]) -> None:
         """Write the file; an existing one is replaced only when the new one is complete.
 

@@ -1,8 +1,8 @@
-"""Import of torchao without its messages that no user can act upon.
+"""Import of torchao without known messages.
 
-Builds for processors without CUDA lack the libraries of its GPU kernels, and it registers enumerations in a way that
-newer versions of torch take for granted. Importing this module before those that use torchao keeps both off stderr,
-and nothing else.
+No user can act upon these. Builds for processors without CUDA lack the libraries of its GPU kernels, and it registers
+enumerations in a way that newer versions of torch take for granted. Importing this module before those that use torchao
+keeps both off stderr, and nothing else.
 """
 
 from __future__ import annotations

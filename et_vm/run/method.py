@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Never, cast
 
 import numpy as np
 
-from et_schema.call_errors import unknown_argument
+from et_schema.call_errors import called_as, unknown_argument
 from et_schema.diagnostics import did_you_mean
 from et_schema.errors import Error, ExecutorchError, InputError
 from et_vm.interchange import any_torch, to_torch
@@ -333,6 +333,7 @@ class Method:
         with self._exclusive(at_start=True):
             self._set_inputs(inputs)
 
+    @called_as("called as method.set_input(0, x)")
     def set_input(self, index: int, value: object) -> None:
         """Set one input for `step`. Raises like `set_inputs`."""
         with self._exclusive(at_start=True):

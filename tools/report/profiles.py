@@ -14,14 +14,18 @@ __all__ = ["profile_facts", "read_json"]
 HINT: Final = "et-vm profile --json prints one; without --by, it has a row per instruction"
 
 
-def read_json(file: str, what: str) -> Any:
-    """The contents of a JSON file. Raises ExecutorchError(AccessFailed), or InvalidFile: `no WHAT`."""
+def read_json(file: str, what: str, hint: str = "") -> Any:
+    """The contents of a JSON file; `hint` says where one is from. Raises ExecutorchError(AccessFailed), or InvalidFile:
+    `no WHAT`.
+    """
     try:
         return json.loads(Path(file).read_text("utf-8"))
     except OSError as error:
         raise access_failed(file, error) from error
+    except UnicodeDecodeError as error:
+        raise InvalidFile(f"no {what}: not a text in UTF-8", where=file, hint=hint) from error
     except ValueError as error:
-        raise InvalidFile(f"no {what}: {error}", where=file) from error
+        raise InvalidFile(f"no {what}: {error}", where=file, hint=hint) from error
     except RecursionError as error:
         raise InvalidFile(f"no {what}: it is nested too deeply", where=file) from error
 

@@ -1,6 +1,7 @@
-"""Processors of microcontrollers and boards, which users name in the place of a target.
+"""Processors of microcontrollers and boards, by product name.
 
-A target is one that runs on the processor: Cortex-M0, M1, M3 and M23 have all instructions of Cortex-M0+.
+Users name these in the place of a target, which is one whose code runs on the processor: Cortex-M0, M1, M3 and M23
+have all instructions of Cortex-M0+.
 """
 
 from __future__ import annotations

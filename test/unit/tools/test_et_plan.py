@@ -89,7 +89,7 @@ def test_alignment_and_gaps_stay(capsys: pytest.CaptureFixture[str], tmp_path: P
         (b"id,lower,upper,size,alignment\na,0,1,1,0\n", "line 2: 0 is not an alignment"),
         (b"id,lower,upper,size,gaps\na,0,9,1,x\n", "line 2: 'x' is not a gap"),
         (b"id,lower,upper,size,gaps\na,0,9,1,0-3\n", "line 2: (0, 2) is not a gap"),
-        (b"\xff\xfe", "byte 0: invalid UTF-8"),
+        (b"\xff\xfe", "byte 0: not a text in UTF-8; expected a table of buffers"),
         (b'id,lower,upper,size\n"a', "line 2"),
     ],
 )
