@@ -14,7 +14,7 @@ location holds stands for all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import cast
 
@@ -37,11 +37,13 @@ from et_schema.diagnostics import Frame, Location
 __all__ = [
     "Frame",
     "frames_of",
+    "fused_location",
     "location_of",
     "location_of_node",
     "module_classes",
     "module_path",
     "node_name",
+    "parts_of",
     "place_of",
     "source_line",
 ]
@@ -100,6 +102,24 @@ def node_name(location: Attribute) -> str:
             return next((name for part in parts if (name := node_name(part))), "")
         case _:
             return ""
+
+
+def fused_location(locations: Iterable[LocationAttr]) -> LocationAttr:
+    """The location of an op that computes what several ops have computed, in the order of the program: the last has its
+    value, the first stands for all where one is shown.
+    """
+    known = tuple(dict.fromkeys(one for part in locations for one in parts_of(part) if one != UNKNOWN_LOC))
+    return FusedLoc(known, NoneAttr()) if len(known) > 1 else (*known, UNKNOWN_LOC)[0]
+
+
+def parts_of(location: LocationAttr) -> list[LocationAttr]:
+    """The locations that were fused, of those that name nodes; else the location itself."""
+    if isinstance(location, FusedLoc):
+        fused = cast("ArrayAttr[Attribute]", location.locations).data
+        parts = [one for one in fused if isinstance(one, LocationAttr) and node_name(one)]
+        if parts:
+            return parts
+    return [location]
 
 
 def _frame_of(location: Attribute) -> Frame | None:

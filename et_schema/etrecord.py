@@ -147,8 +147,9 @@ class ETRecord:
     debug_handle_map: dict[str, dict[str, int | list[int]]] | None = None
     """By method and by the index of an instruction, as text, the handles of the nodes that it computes."""
     delegate_map: dict[str, dict[str, dict[str, Any]]] | None = None
-    """By method and by the index of an instruction that calls a delegate: the backend's `name`, and the handles of
-    each of its identifiers (`delegate_map`).
+    """By method and by the index of an instruction that calls a delegate: the backend's `name`, the handles of each of
+    its identifiers (`delegate_map`), and in files of this compiler the order of dimensions (`orders`) of identifiers
+    whose values are not as in the graph, empty for a value that no node has.
     """
     instruction_id_to_num_outs_map: dict[str, dict[str, int]] | None = None
     """The number of results of calls of delegates, by method and index of the instruction."""
@@ -299,12 +300,22 @@ def _check_maps(record: ETRecord) -> None:
         if not isinstance(inside, dict):
             raise TypeError(f"{_DELEGATES} has an instruction without a map")
         parts += cast("dict[str, Any]", inside).values()
+        orders: Any = cast("dict[str, Any]", one).get("orders", {})
+        if not isinstance(orders, dict) or not all(map(_is_order, cast("dict[str, Any]", orders).values())):
+            raise TypeError(f"{orders!r} are not orders of dimensions")
     if not all(isinstance(one, str) for one in cast("list[Any]", operators)):
         raise TypeError(f"{OPERATORS} has an operator that is not a name")
     for one in (*cast("list[Any]", handles), *parts):
         several = cast("list[Any]", one) if isinstance(one, list) else [one]
         if not all(isinstance(handle, int) for handle in several):
             raise TypeError(f"{one!r} are not debug handles")
+
+
+def _is_order(order: Any) -> bool:
+    if not isinstance(order, list):
+        return False
+    dims = cast("list[Any]", order)
+    return all(type(dim) is int for dim in dims) and sorted(dims) == list(range(len(dims)))
 
 
 def _mapping(document: Any, name: str) -> dict[str, Any] | None:

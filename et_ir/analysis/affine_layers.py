@@ -24,6 +24,7 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.evaluation.arrays import Array, array_of, bytes_of, numpy_dtype
+from et_ir.locations import fused_location
 
 __all__ = ["Layers", "Normalisation", "Weight", "doubles"]
 
@@ -178,7 +179,11 @@ class Layers:
             arguments |= {"self": new_b, "mat2": new_w}
         else:
             arguments |= {"weight": new_w, "bias": new_b}
-        made = cls.make(**arguments, result_types=[op.results[0].type], location=producer.location)
+        made = cls.make(
+            **arguments,
+            result_types=[op.results[0].type],
+            location=fused_location([producer.location, op.location]),
+        )
         rewriter.insert(made, InsertPoint.before(producer))
         rewriter.replace(op, [], [made.results[0], *[None] * (len(op.results) - 1)])
         rewriter.erase(producer)

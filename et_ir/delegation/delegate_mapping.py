@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Operation
 
 __all__ = ["DelegateMappingBuilder"]
@@ -43,3 +43,16 @@ class DelegateMappingBuilder:
     def get_delegate_mapping(self) -> dict[int | str, tuple[LocationAttr, ...]]:
         """The map as `PreprocessResult.debug_handle_map` has it."""
         return dict(self._mapping)
+
+    def get_debug_orders(self) -> dict[int | str, tuple[int, ...]]:
+        """The orders as `PreprocessResult.debug_orders` has them: () for the value of each identifier that a later one
+        goes on with, as the nodes of an exported program are known by their locations.
+        """
+        found: dict[int | str, tuple[int, ...]] = {}
+        later: set[LocationAttr] = set()
+        for key, locations in reversed(self._mapping.items()):
+            known = [one for one in locations if one != UNKNOWN_LOC]
+            if known and known[-1] in later:
+                found[key] = ()
+            later.update(known)
+        return found

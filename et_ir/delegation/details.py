@@ -34,6 +34,12 @@ class PreprocessResult:
     """Ops of the program by the backend's own identifiers, as locations: the result of
     `DelegateMappingBuilder.get_delegate_mapping()` gives.
     """
+    debug_orders: Mapping[int | str, Sequence[int]] = field(
+        default_factory=dict[int | str, Sequence[int]], kw_only=True
+    )
+    """Identifiers whose values, where the runtime part reports them, are not as in the program: the dimensions of the
+    last op's result in the order of the value, outermost first, or none for a value that no op has.
+    """
     data_store_output: NamedDataStoreOutput | None = None
     """Data that the runtime part finds by name, from `NamedDataStore`."""
     alignment: int = 1
@@ -58,6 +64,11 @@ class PreprocessResult:
                 if not isinstance(cast(object, location), LocationAttr):
                     message = f"debug_handle_map: {key!r} must map to locations of ops, not to {location!r}"
                     raise TypeError(f"{message}; build the map with DelegateMappingBuilder")
+        for key, order in self.debug_orders.items():
+            if key not in self.debug_handle_map or sorted(order) != list(range(len(order))):
+                raise ValueError(
+                    f"debug_orders: {key!r} has {order!r}, not an order of dimensions of a known one"
+                )
         store = cast(object, self.data_store_output)
         if store is not None and not isinstance(store, NamedDataStoreOutput):
             raise TypeError(

@@ -224,6 +224,7 @@ def _replace(
                 (*(partition.specs or ()), *(spec.attribute for spec in result.compile_specs)),
                 _data(blob),
                 debug_handles=handles,
+                debug_orders={str(key): order for key, order in result.debug_orders.items()},
                 alignment=result.alignment,
                 updates=result.updates,
             )

@@ -9,16 +9,16 @@ has one location. An instruction of unknown origin has none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, FusedLoc, IntegerAttr, LocationAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Operation
 
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import DelegateCallOp, KernelCallOp, PlanOp
 from et_ir.emit.basic_blocks import instruction_order
-from et_ir.locations import Frame, frames_of, module_classes, module_path, node_name
+from et_ir.locations import Frame, frames_of, module_classes, module_path, node_name, parts_of
 
 __all__ = [
     "DebugHandles",
@@ -55,6 +55,8 @@ class DelegateOrigins:
     backend: str
     places: Mapping[str, tuple[SourcePlace, ...]]
     """The places that each identifier stands for. A number is written as text."""
+    orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    """Orders of dimensions of values that are not as in the program, by identifier; () for values that no op has."""
 
 
 @dataclass(frozen=True)
@@ -126,23 +128,13 @@ class DebugHandles:
                 )
         for method, locations in wholes.items():
             self.delegates[method] = {
-                index: list(dict.fromkeys(self.of(method, one) for one in _parts(whole)))
+                index: list(dict.fromkeys(self.of(method, one) for one in parts_of(whole)))
                 for index, whole in locations.items()
             }
 
     def of(self, method: str, location: LocationAttr) -> int:
         """The handle of a location, the next number for one that no instruction has; 0 where nothing is known of it."""
         return self._numbers.place(method, location).handle or 0
-
-
-def _parts(location: LocationAttr) -> list[LocationAttr]:
-    """The locations that were fused, of those that name nodes."""
-    if isinstance(location, FusedLoc):
-        fused = cast("ArrayAttr[Attribute]", location.locations).data
-        parts = [one for one in fused if isinstance(one, LocationAttr) and node_name(one)]
-        if parts:
-            return parts
-    return [location]
 
 
 class _Numbers:
@@ -187,7 +179,7 @@ def _inside(lowered: LoweredOp | None, method: str, numbers: _Numbers) -> Delega
         places[identifier] = tuple(
             numbers.place(method, one) for one in locations if isinstance(one, LocationAttr)
         )
-    return DelegateOrigins(lowered.backend.data, places)
+    return DelegateOrigins(lowered.backend.data, places, lowered.orders)
 
 
 def delegate_map(module: ModuleOp) -> dict[str, dict[int, dict[str, Any]]]:

@@ -36,7 +36,7 @@ from et_ir.dialects.schema.literals import element_type_name, literal_of
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor, sizes_of
 from et_ir.evaluation.evaluator import constant_tensor
-from et_ir.locations import frames_of, module_path, node_name
+from et_ir.locations import frames_of, module_path, node_name, parts_of
 from et_ops.schema import Arg, ArgType
 from et_schema.diagnostics import Report
 from et_schema.etrecord import RecordedProgram
@@ -443,13 +443,15 @@ class _Writer:
             return found
         handle = self._handles(location)
         found["debug_handle"] = str(handle)
-        node = node_name(location)
-        # Upstream's tools take nodes of one origin to have one handle.
-        if node and self._origin_graph is not None and self._of_node.setdefault(node, handle) == handle:
-            source = {"name": node, "target": "", "graph_id": self._origin_graph}
-            found["from_node"] = json.dumps(
-                [{**source, "pass_name": "", "action": "create", "from_node": []}]
-            )
+        if self._origin_graph is not None:
+            sources: list[dict[str, Any]] = []
+            for node in filter(None, map(node_name, parts_of(location))):
+                # Upstream's tools take nodes of one origin to have one handle.
+                if self._of_node.setdefault(node, handle) == handle:
+                    source = {"name": node, "target": "", "graph_id": self._origin_graph}
+                    sources = [{**source, "pass_name": "", "action": "create", "from_node": sources}]
+            if sources:
+                found["from_node"] = json.dumps(sources)
         return found
 
     def _failed(self, op: Operation, message: str) -> NotRecordable:

@@ -16,7 +16,7 @@ from et_ir.analysis.constant_methods import is_constant_method
 from et_ir.dialects.executorch import KernelCallOp, PlanOp
 from et_ir.dialects.program import GlobalOp
 from et_ir.dialects.schema.tensors import is_tensor
-from et_ir.emit.debug_handles import DebugHandles, Origin, SourcePlace, instructions_of
+from et_ir.emit.debug_handles import DebugHandles, Origin, instructions_of
 from et_ir.etrecord.programs import recorded_program
 from et_schema import etrecord
 from et_schema.etrecord import RecordedNode, RecordedProgram
@@ -88,7 +88,7 @@ class ETRecord(etrecord.ETRecord):
             program = self.edge_dialect_program[method]
             places = _last_places(program)
             exported = self.exported_program if method == "forward" else None
-            reshaped = _reshaped(program, exported, rows, plans[method])
+            reshaped = _without_value(program, exported, rows, plans[method])
             inside = handles.delegates[method]
             ordered = {
                 at: sorted(several, key=lambda one: places.get(one, -1)) for at, several in inside.items()
@@ -100,9 +100,7 @@ class ETRecord(etrecord.ETRecord):
                     found[str(row.instruction)] = several
             self.debug_handle_map[method] = found
             self.delegate_map[method] = {
-                str(row.instruction): _delegate(row, ordered[row.instruction])
-                for row in rows
-                if row.instruction in ordered
+                str(row.instruction): _delegate(row) for row in rows if row.instruction in ordered
             }
             self.operators[method] = {str(row.instruction): row.operator for row in rows}
             self.instruction_id_to_num_outs_map[method] = {str(at): 1 for at in ordered}
@@ -229,23 +227,26 @@ def _last_places(program: RecordedProgram) -> dict[int, int]:
     return {node.handle: place for place, node in enumerate(program.nodes()) if node.handle is not None}
 
 
-def _reshaped(
+def _without_value(
     program: RecordedProgram,
     exported: RecordedProgram | None,
     rows: Sequence[Origin],
     instructions: Sequence[Operation],
 ) -> dict[int, list[int]]:
-    """Handles of instructions that are the last of a node and write its value in another shape: a negative one comes
-    after that of the node, for which upstream's tools find no value to compare, and fail to compare no others.
+    """Handles of instructions that are the last with a handle and write the value of its last node in another shape, or
+    that of another node: a negative one comes after that of the node, for which upstream's tools find no value to
+    compare, and fail to compare no others.
     """
     original: dict[str, set[_Shape]] = {}
     if exported is not None:
         original = {one.name: _shapes(exported, one) for one in exported.nodes()}
     shapes: dict[int, set[_Shape]] = {}
+    names: dict[int, list[str]] = {}
     before: dict[int, set[_Shape]] = {}
     for node in program.nodes():
         if node.handle is not None:
             shapes[node.handle] = _shapes(program, node)
+            names.setdefault(node.handle, []).append(_base(node.operator))
             origins = [original[name] for name, _ in node.origins if name in original]
             before[node.handle] = origins[0] if origins else set[_Shape]()
     last = {row.handle: row.instruction for row in rows if row.handle is not None}
@@ -259,12 +260,23 @@ def _reshaped(
             for out in op.outs
             if is_tensor(out.type)
         }
-        if written.isdisjoint(shapes[handle]) or (before[handle] and written.isdisjoint(before[handle])):
+        called = _base(op.key.replace("::", "."))
+        is_another = called in names[handle] and called != names[handle][-1]
+        if (
+            is_another
+            or written.isdisjoint(shapes[handle])
+            or (before[handle] and written.isdisjoint(before[handle]))
+        ):
             found[instruction] = [handle, -handle]
     return found
 
 
 _Shape = tuple[int | None, ...]
+
+
+def _base(operator: str) -> str:
+    """The operator's name without its overload, which an out variant does not share."""
+    return operator.split(".")[1]
 
 
 def _shapes(program: RecordedProgram, node: RecordedNode) -> set[_Shape]:
@@ -280,16 +292,25 @@ def _tensor_names(output: dict[str, Any]) -> list[str]:
     return [one["name"] for one in output.get("as_tensors", ())]
 
 
-def _delegate(row: Origin, whole: list[int]) -> dict[str, Any]:
+def _delegate(row: Origin) -> dict[str, Any]:
     """The backend, and the handles by its identifiers, shorter ones first: upstream's tools take the last one whose
-    text is in that of an event.
+    text is in that of an event. Behind those of an identifier whose value is not as in the program comes a negative
+    one, as in `_without_value`, and our tools find the order of its dimensions.
     """
-    places: Mapping[str, Sequence[SourcePlace]] = {} if row.delegate is None else row.delegate.places
+    if row.delegate is None:
+        return {"name": row.operator, "delegate_map": {}}
+    places, orders = row.delegate.places, row.delegate.orders
     handles = {
         key: [one.handle for one in several if one.handle is not None]
         for key, several in sorted(places.items(), key=lambda item: (len(item[0]), item[0]))
     }
-    return {"name": row.operator if row.delegate is None else row.delegate.backend, "delegate_map": handles}
+    for key in orders:
+        handles[key] += [-handle for handle in handles[key][-1:]]
+    return {
+        "name": row.delegate.backend,
+        "delegate_map": handles,
+        **({"orders": {key: list(order) for key, order in orders.items()}} if orders else {}),
+    }
 
 
 def _as_tensor(value: Any) -> Any:

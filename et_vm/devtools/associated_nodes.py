@@ -65,6 +65,7 @@ def associate(blocks: Sequence[EventBlock], record: ETRecord, graph: str, where:
         if key in handles:
             event.num_outputs = results.get(key, 1)
             event.debug_handles = _handles(event, handles[key], delegates.get(key))
+            event.value_order = _order(event, delegates.get(key))
             _describe(event, nodes)
     expected = (
         _reference_outputs(record, method) if any(b.bundled_input_index is not None for b in blocks) else []
@@ -86,6 +87,15 @@ def _handles(event: Event, whole: Any, delegate: Mapping[str, Any] | None) -> An
         return whole
     parts: Mapping[str, Any] = delegate.get("delegate_map") or {}
     return parts.get(str(event.delegate_debug_identifier))
+
+
+def _order(event: Event, delegate: Mapping[str, Any] | None) -> tuple[int, ...] | None:
+    """The order of dimensions of an event's values where it is not that of the nodes."""
+    if delegate is None or not event.is_delegated_op:
+        return None
+    orders: Mapping[str, Sequence[int]] = delegate.get("orders") or {}
+    found = orders.get(str(event.delegate_debug_identifier))
+    return None if found is None else tuple(found)
 
 
 def _describe(event: Event, nodes: Mapping[int, Sequence[RecordedNode]]) -> None:

@@ -97,6 +97,10 @@ class Event:
         default_factory=dict[str, Mapping[str, tuple[str, str]]]
     )
     """The modules around the nodes by their names: path and type of each by key, outermost first."""
+    value_order: tuple[int, ...] | None = None
+    """With an ETRecord of this compiler, the dimensions of the node's value in the order of `debug_data`, outermost
+    first, () if the event has computed no node's; None where it is the node's.
+    """
     delegate_backend_name: str | None = None
     """The backend in which it took place, or which it calls."""
     debug_data: list[Any] = field(default_factory=list[Any])

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import numpy as np
+
 from et_schema.errors import Error, ExecutorchError
 from et_schema.etrecord import EDGE, EXPORTED, ETRecord, RecordedNode, RecordedProgram
 from et_vm.devtools.associated_nodes import edge_program
@@ -92,7 +94,8 @@ def numeric_gaps(
             nodes.setdefault(handle, []).append(node)
             values.setdefault(handle, []).append(value)
     mapping: dict[tuple[Handles, Any], tuple[Handles, Any]] = {}
-    observed = _merged(_observed(events))
+    # Records of this compiler say the order.
+    observed = _merged(_observed(events, may_be_reordered=record.operators is None))
     for found, several in observed.items():
         for number in range(several.results):
             # A negative handle is that of a node whose value is written in another shape.
@@ -160,9 +163,9 @@ def _propagated(record: ETRecord, exported: RecordedProgram, *, validated: bool)
     return found
 
 
-def _observed(events: Sequence[Event]) -> dict[Handles, _Observed]:
+def _observed(events: Sequence[Event], *, may_be_reordered: bool) -> dict[Handles, _Observed]:
     """The values of the last event of each set of handles; calls of delegates that say the values of their parts have
-    none.
+    none, nor have events that compute no node's.
     """
     told: dict[str | None, set[int]] = {}
     for event in events:
@@ -172,6 +175,8 @@ def _observed(events: Sequence[Event]) -> dict[Handles, _Observed]:
     for place, event in enumerate(events):
         if event.name == "OPERATOR_CALL" or not event.op_types or not event.debug_data:
             continue
+        if event.value_order == ():
+            continue
         handles = _of(event)
         if event.name == "DELEGATE_CALL" and not told.get(event.delegate_backend_name, set()).isdisjoint(
             handles
@@ -180,11 +185,22 @@ def _observed(events: Sequence[Event]) -> dict[Handles, _Observed]:
         order = event.instruction_id, place
         known = found.get(handles)
         if known is None or order > known.order:
-            reordered = event.is_delegated_op and event.delegate_backend_name == "XnnpackBackend"
+            is_of_xnnpack = event.is_delegated_op and event.delegate_backend_name == "XnnpackBackend"
             found[handles] = _Observed(
-                order, event.debug_data, [event.name], event.num_outputs, is_reordered=reordered
+                order,
+                [_in_order(value, event.value_order) for value in event.debug_data],
+                [event.name],
+                event.num_outputs,
+                is_reordered=may_be_reordered and is_of_xnnpack,
             )
     return found
+
+
+def _in_order(value: Any, order: tuple[int, ...] | None) -> Any:
+    """An array whose dimensions are in some order, in that of the program."""
+    if order is None or not isinstance(value, np.ndarray) or value.ndim != len(order):
+        return cast("Any", value)
+    return cast("Any", value).transpose(np.argsort(order))
 
 
 def _of(event: Event) -> Handles:

@@ -54,6 +54,11 @@ def _mixer(mix: nn.Linear, norm: nn.LayerNorm, x: Tensor) -> Tensor:
     return x + F.gelu(mix(norm(x).transpose(1, 2))).transpose(1, 2)
 
 
+def _both_ways(layer: nn.Linear, x: Tensor) -> tuple[Tensor, ...]:
+    """A square weight that is multiplied with transposed and as it is."""
+    return layer(x) @ layer.weight, layer(x @ layer.weight)
+
+
 def _equal_weights(first: nn.Linear, second: nn.Linear, third: nn.Conv2d, x: Tensor) -> tuple[Tensor, ...]:
     """Filters of equal bytes: of one shape, of another, and of a convolution."""
     return first(x), second(first(x)), third(x[:, :, None, None])
@@ -126,6 +131,7 @@ CASES: dict[str, Case] = {
         6,
         6,
     ),
+    "both_ways": _uses(_both_ways, lambda: [nn.Linear(8, 8, bias=False)], 2, 8),
     "equal_weights": _uses(
         _equal_weights,
         lambda: [

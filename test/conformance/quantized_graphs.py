@@ -89,6 +89,18 @@ def _layer(layer: str, sums: str, bias: str, *, by_channel: bool) -> Case:
     return case
 
 
+class BothWays(nn.Module):
+    """A square weight of integers that floats are multiplied with transposed and as it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.arange(-32, 32, dtype=torch.int8).reshape(8, 8))
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight = Q.dequantize_per_tensor(self.weight, 0.02, 0, *I8)
+        return there_and_back(F.linear(there_and_back(x, STEP, 5), weight) @ weight, STEP, 5)
+
+
 class Quantized(nn.Module):
     """Functions of quantized numbers, whose results have the same scale and zero point, or others."""
 
@@ -163,6 +175,7 @@ def _layers() -> dict[str, Case]:
 
 CASES: Final[dict[str, Case]] = {
     **_layers(),
+    "weight in both ways": lambda: (BothWays(), (torch.linspace(-3, 3, 16).reshape(2, 8),)),
     **{f"bounds, {grid}": _functions(BOUNDS, grid, IMAGE) for grid in GRIDS},
     **{f"moves, {grid}": _functions(MOVES, grid, IMAGE) for grid in GRIDS},
     **{f"arithmetic, {grid}": _functions(ARITHMETIC, grid, IMAGE, IMAGE) for grid in GRIDS},

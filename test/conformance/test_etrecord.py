@@ -13,6 +13,7 @@ import pandas
 import pytest
 import torch
 from example_models import build
+from quantized_graphs import CASES, STEP
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
@@ -292,6 +293,77 @@ def test_gaps_of_operators_with_several_results(backend: str, graph: str, tmp_pa
     assert any("layer_norm" in op for one in gaps for op in one.aot_ops)
     assert any("var" in op for one in gaps for op in one.aot_ops)
     assert max(gap for one in gaps for gap in one.gap) < 1e-4
+
+
+class Rewritten(nn.Module):
+    """Operators that passes merge, split and compute in another order: layers with statistics and factors behind them,
+    images whose sizes are those of their channels, statistics of one operator, and convolutions by products.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one = nn.Conv2d(3, 4, 3)
+        self.norm = nn.BatchNorm2d(4)
+        self.two = nn.Conv2d(4, 6, 3, padding=1)
+        self.rows = nn.Conv1d(4, 5, 3)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = self.norm(self.one(x))
+        z = self.two(y) * 2
+        return (*torch.var_mean(y * 3, -1), torch.relu(z), self.rows(y.flatten(2)))
+
+
+@pytest.mark.parametrize("graph", ["exported_program", "edge_dialect_exported_program"])
+@pytest.mark.parametrize("backend", ["portable", "xnnpack", "native"])
+def test_gaps_of_rewritten_operators(backend: str, graph: str, tmp_path: Path) -> None:
+    """Each value is compared with that of the node that it is of, by stock's tool too, or with none."""
+    torch.manual_seed(0)
+    inputs = [torch.randn(1, 3, 6, 6)]
+    module = Rewritten().eval()
+    module.norm.running_mean = torch.randn(4)
+    module.norm.running_var = torch.rand(4) + 0.5
+    program = torch.export.export(module, tuple(inputs))
+    partitioners = {
+        "portable": None,
+        "xnnpack": XnnpackPartitioner(),
+        "native": NativePartitioner(instruction_sets=[HERE], values=True),
+    }
+    config = ExecutorchBackendConfig(target="et-vm") if backend == "native" else ExecutorchBackendConfig()
+    et = to_edge_transform_and_lower(
+        program, partitioner=partitioners[backend], generate_etrecord=True
+    ).to_executorch(config)
+    et.save(tmp_path / "net.pte")
+    et.get_etrecord().save(tmp_path / "net.etrecord")
+    paths = _recorded(Runtime(), tmp_path / "net.pte", inputs, tmp_path / "run", allow_native=True)
+    ours, stock = _inspectors(paths, tmp_path / "net.etrecord")
+    gaps = ours.numeric_gaps("SNR", reference_graph=graph)
+    assert [(one.aot_ops, one.gap) for one in gaps if min(one.gap) < 60] == []
+    compared = {op for one in gaps for op in one.aot_ops}
+    expected = {"conv2d", "batch_norm", "conv2d_1", "mul", "var_mean", "conv1d", "relu"}
+    if graph != "exported_program":
+        expected = {"aten_convolution_default", "aten_convolution_default_1", "aten_relu_default"}
+    assert expected <= compared
+    theirs = stock.calculate_numeric_gap("SNR", reference_graph=graph).to_dict("records")
+    assert [(one["aot_ops"], one["gap"]) for one in theirs if min(one["gap"]) < 60] == []
+
+
+def test_gaps_of_quantized_layers(tmp_path: Path) -> None:
+    """XNNPACK computes integers, which the runtime reports restored, and are compared with the restored ones."""
+    torch.manual_seed(0)
+    module, given = CASES["conv, ordinary sums, within bias, by channel"]()
+    inputs = list(given)
+    program = torch.export.export(module.eval(), tuple(inputs))
+    et = to_edge_transform_and_lower(
+        program, partitioner=XnnpackPartitioner(), generate_etrecord=True
+    ).to_executorch()
+    et.save(tmp_path / "net.pte")
+    et.get_etrecord().save(tmp_path / "net.etrecord")
+    paths = _recorded(Runtime(), tmp_path / "net.pte", inputs, tmp_path / "run")
+    for one in _inspectors(paths, tmp_path / "net.etrecord"):
+        rows = one.calculate_numeric_gap("MSE", reference_graph="edge_dialect_exported_program")
+        gaps = [gap for row in rows.to_dict("records") for gap in row["gap"]]
+        assert gaps
+        assert max(gaps) <= STEP**2
 
 
 def test_a_comparator_of_ones_own(tmp_path: Path) -> None:

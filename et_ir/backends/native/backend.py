@@ -158,6 +158,7 @@ class NativeBackend(BackendDetails):
             serialize_native(program),
             mapping.get_delegate_mapping(),
             store.get_named_data_store_output(),
+            debug_orders=mapping.get_debug_orders(),
             updates=dict(compiled.memory.in_place),
         )
 

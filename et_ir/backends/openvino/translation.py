@@ -15,6 +15,8 @@ from xdsl.dialects.builtin import ModuleOp, f32, i1, i8, i32, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, SSAValue
 
+from et_ir.analysis.integer_operations import restored_constant
+from et_ir.analysis.quantization import dequantized, quantization_of
 from et_ir.delegation.dependences import is_copied, is_statement
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema import SchemaOp
@@ -84,6 +86,13 @@ class Translation:
         assert symbol is not None
         assert symbol.value is not None
         return np.asarray(array_of(tensor_type(value), symbol.value.blob), order="C")
+
+    def restored(self, value: SSAValue) -> np.ndarray[Any, Any]:
+        """The elements of a constant, or of one that is restored from integers."""
+        op = dequantized(value)
+        if op is None:
+            return self.array(value)
+        return restored_constant(self.array(op.operands[0]), quantization_of(op, self._symbols))
 
     def number(self, number: float | bool, like: SSAValue) -> Node:
         """A number as a constant of the element type of a value."""

@@ -43,6 +43,10 @@ class XnnpackBackend(BackendDetails):
             serialize_xnnpack(graph),
             mapping.get_delegate_mapping(),
             made.graph.data.get_named_data_store_output(),
+            debug_orders={
+                **{node_identifier(handle): order for handle, order in made.value_orders().items()},
+                **mapping.get_debug_orders(),
+            },
         )
 
 

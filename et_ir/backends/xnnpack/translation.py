@@ -52,6 +52,7 @@ from et_schema.xnnpack_graph import (
     XNNStaticTranspose,
     XNodeUnion,
 )
+from et_schema.xnnpack_nodes import roles_of
 
 __all__ = ["Translation"]
 
@@ -87,6 +88,8 @@ class Translation:
         """Activations that are part of the node before them."""
         self.handles: list[list[Operation]] = []
         """The ops that nodes of each debug handle compute."""
+        self._outputs: list[list[int]] = []
+        """The values of the graph that nodes of each debug handle write."""
         self.computes_integers = False
         """Whether the op whose nodes are made is one of integers."""
         self._bounds = SizeBounds(method.body.block)
@@ -386,9 +389,40 @@ class Translation:
         """Add a node, which computes ops of the program, and with a clamp the activations behind them."""
         if clamp is not None:
             ops = (*ops, *(self._activations[op] for op in ops if op in self._activations))
+        if ops:
+            ops = (*ops, *self._restoring(ops[-1]))
         self.handles.append(list(ops))
+        self._outputs.append([getattr(node, name) for name in roles_of(node).results])
         # Handle 0 is for what no op stands for.
         self.graph.node(node, clamp, len(self.handles) if ops else 0)
+
+    def _restoring(self, op: Operation) -> list[Operation]:
+        """The ops that quantize and restore what an op of integers computes: a runtime reports restored numbers."""
+        for result in op.results:
+            integers = result if isinstance(op, QUANTIZE) else self._quantizes.get(result)
+            for use in () if integers is None else integers.uses:
+                if isinstance(use.operation, DEQUANTIZE):
+                    owner = use.operation.operands[0].owner
+                    return [
+                        one for one in (owner, use.operation) if isinstance(one, Operation) and one is not op
+                    ]
+        return []
+
+    def value_orders(self) -> dict[int, Order]:
+        """Of each debug handle whose nodes write a value in another order of dimensions than the program has it, that
+        order; () where they write a value that no op of the program has.
+        """
+        found: dict[int, Order] = {}
+        for handle, (ops, numbers) in enumerate(zip(self.handles, self._outputs, strict=True), 1):
+            if not ops:
+                continue
+            held = [self._held.get(result, {}) for result in ops[-1].results]
+            orders = [order for one in held for order, number in one.items() if number in numbers]
+            if not orders or isinstance(ops[-1], QUANTIZE):  # integers are reported restored
+                found[handle] = ()
+            elif orders[0] != straight(len(orders[0])):
+                found[handle] = orders[0]
+        return found
 
     def activated(self, op: SchemaOp) -> tuple[SSAValue, OutputMinMax | None]:
         """The output of the node of an op, and its bounds.

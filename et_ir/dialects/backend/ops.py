@@ -154,7 +154,9 @@ class LoweredOp(IRDLOperation):
     """A subgraph that a backend has compiled: what it made of it, and the settings it is loaded with.
 
     `debug_handles` says which ops each of the backend's own identifiers stands for, by their locations: what upstream's
-    debug handle map says by numbers.
+    debug handle map says by numbers. `debug_orders` has those of them whose values are not as in the program: the
+    dimensions of the last op's result in the order that the backend has them in, outermost first, or none for a value
+    that no op has.
     `alignment` is that of the blob in the file, in bytes, where the backend needs more than every segment
     has. `updates` are pairs of an output and an input, by number: the output is the input with other elements in some
     places, and a call may give both the same memory.
@@ -165,7 +167,8 @@ class LoweredOp(IRDLOperation):
 
     Rules: `lowered_c1` the backend has a name; `lowered_c2` the alignment is a power of two; `lowered_c3` the
     identifiers of `debug_handles` stand for locations; `lowered_c4` `updates` are pairs, no output or input of which is
-    in two.
+    in two; `lowered_c5` each of `debug_orders` is an order of
+    dimensions for one of these identifiers.
     """
 
     name = "backend.lowered"
@@ -179,6 +182,8 @@ class LoweredOp(IRDLOperation):
     """The blob."""
     debug_handles = opt_prop_def(DictionaryAttr)
     """Lists of locations by the backend's own identifiers."""
+    debug_orders = opt_prop_def(DictionaryAttr)
+    """Orders of dimensions by the backend's own identifiers."""
     alignment = opt_prop_def(IntegerAttr.constr(i64))
     """Alignment of the blob in the file, in bytes."""
     updates = opt_prop_def(DenseArrayBase.constr(i64))
@@ -187,7 +192,7 @@ class LoweredOp(IRDLOperation):
     traits = traits_def(SymbolOpInterface())
     assembly_format = (
         "$sym_name $backend (`specs` $specs^)? (`align` $alignment^)? (`updates` qualified($updates)^)? "
-        "(`debug_handles` $debug_handles^)? "
+        "(`debug_handles` $debug_handles^)? (`debug_orders` $debug_orders^)? "
         "`=` qualified($value) attr-dict"
     )
 
@@ -199,6 +204,7 @@ class LoweredOp(IRDLOperation):
         value: DataAttr,
         *,
         debug_handles: DictionaryAttr | None = None,
+        debug_orders: Mapping[str, Sequence[int]] | None = None,
         alignment: int = 1,
         updates: Mapping[int, int] | None = None,
     ):
@@ -210,12 +216,27 @@ class LoweredOp(IRDLOperation):
         }
         if debug_handles is not None:
             properties["debug_handles"] = debug_handles
+        if debug_orders:
+            properties["debug_orders"] = DictionaryAttr(
+                {key: DenseArrayBase.from_list(i64, order) for key, order in debug_orders.items()}
+            )
         if alignment != 1:
             properties["alignment"] = IntegerAttr(alignment, i64)
         if updates:
             pairs = [number for pair in updates.items() for number in pair]
             properties["updates"] = DenseArrayBase.from_list(i64, pairs)
         super().__init__(properties=properties)
+
+    @property
+    def orders(self) -> dict[str, tuple[int, ...]]:
+        """The orders of dimensions of `debug_orders`."""
+        if self.debug_orders is None:
+            return {}
+        return {
+            key: tuple(int(dim) for dim in order.get_values())
+            for key, order in self.debug_orders.data.items()
+            if isinstance(order, DenseArrayBase)
+        }
 
     @property
     def updated_inputs(self) -> dict[int, int]:
@@ -251,6 +272,12 @@ class LoweredOp(IRDLOperation):
                 raise VerifyException(
                     f"[lowered_c3] the identifier '{identifier}' stands for {places}, not for locations"
                 )
+        for identifier, order in self.debug_orders.data.items() if self.debug_orders is not None else ():
+            known = self.orders.get(identifier)
+            if known is None or sorted(known) != list(range(len(known))):
+                raise VerifyException(f"[lowered_c5] '{identifier}' has {order}, not an order of dimensions")
+            if self.debug_handles is None or identifier not in self.debug_handles.data:
+                raise VerifyException(f"[lowered_c5] '{identifier}' has an order, but stands for nothing")
 
 
 @irdl_op_definition

@@ -28,7 +28,7 @@ from et_schema.xnnpack_nodes import (
 __all__ = ["closed", "opened"]
 
 BACKEND = "XnnpackBackend"
-_SHARED = ("sym_name", "specs", "alignment", "debug_handles")
+_SHARED = ("sym_name", "specs", "alignment", "debug_handles", "debug_orders")
 """Attributes that the symbol has in both forms."""
 
 

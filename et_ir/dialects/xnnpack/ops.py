@@ -79,6 +79,8 @@ class GraphOp(IRDLOperation):
     """Alignment of the blob in the file, in bytes."""
     debug_handles = opt_prop_def(DictionaryAttr)
     """Lists of locations by identifiers of nodes."""
+    debug_orders = opt_prop_def(DictionaryAttr)
+    """Orders of dimensions by identifiers of nodes."""
     constants = opt_prop_def(DataAttr)
     """Bytes of the constants that are in the blob."""
     body = region_def("single_block")
@@ -87,7 +89,8 @@ class GraphOp(IRDLOperation):
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove())
     assembly_format = (
         "$sym_name `version` $version (`specs` $specs^)? (`align` $alignment^)? (`debug_handles` $debug_handles^)? "
-        "`table` $table (`constants` qualified($constants)^)? attr-dict-with-keyword $body"
+        "(`debug_orders` $debug_orders^)? `table` $table (`constants` qualified($constants)^)? "
+        "attr-dict-with-keyword $body"
     )
 
     def __init__(self, properties: dict[str, Attribute], body: Region):

@@ -17,11 +17,13 @@ from xdsl.parser import Parser
 from et_ir.locations import (
     Frame,
     frames_of,
+    fused_location,
     location_of,
     location_of_node,
     module_classes,
     module_path,
     node_name,
+    parts_of,
     source_line,
 )
 
@@ -134,3 +136,23 @@ def test_text_round_trips():
         text = f"loc({location})" if not str(location).startswith("loc(") else str(location)
         parsed = Parser(Context(), text).parse_optional_location()
         assert parsed == location
+
+
+def test_fused_locations_are_flat_and_the_first_stands_for_all():
+    conv = location_of_node(location_of([OUTER], "conv"), "conv2d")
+    norm = location_of_node(location_of([INNER], "norm"), "batch_norm")
+    both = fused_location([conv, UNKNOWN_LOC, norm])
+    assert (node_name(both), module_path(both), frames_of(both)) == ("conv2d", "conv", [OUTER])
+    scaled = location_of_node(UNKNOWN_LOC, "mul")
+    assert parts_of(fused_location([both, scaled, norm])) == [conv, norm, scaled]
+    assert fused_location([conv, conv]) == conv
+    assert fused_location([UNKNOWN_LOC]) == UNKNOWN_LOC
+
+
+def test_a_frame_is_one_part():
+    """Of two fused locations itself."""
+    place = location_of([OUTER])
+    assert parts_of(place) == [place]
+    assert parts_of(fused_location([place, location_of([INNER])])) == [
+        fused_location([place, location_of([INNER])])
+    ]

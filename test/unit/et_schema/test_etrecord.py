@@ -100,6 +100,13 @@ def test_what_is_needed() -> None:
             changed(saved(record()), delegate_map=b'{"forward": {"0": {"delegate_map": [1]}}}'),
             "without a map",
         ),
+        *(
+            (
+                changed(saved(record()), delegate_map=b'{"forward": {"0": {"orders": %b}}}' % orders),
+                "not orders of dimensions",
+            )
+            for orders in (b"3", b'{"a": 3}', b'{"a": [0, 2]}', b'{"a": [true, 0]}', b'{"a": [null]}')
+        ),
         (changed(saved(record()), debug_handle_map=b'{"forward": {"0": [[1]]}}'), "not debug handles"),
         (changed(saved(record()), debug_handle_map=b'{"et_ir.operators": [1]}'), "without a map"),
         (changed(saved(record()), debug_handle_map=b'{"et_ir.operators": {"f": {"0": 1}}}'), "not a name"),

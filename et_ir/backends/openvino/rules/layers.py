@@ -6,6 +6,7 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
+from et_ir.analysis.integer_operations import is_quantized_constant
 from et_ir.backends.openvino.rules.rule import Rule
 from et_ir.backends.openvino.translation import Node, Translation, shape_of
 from et_ir.backends.operator_rules import is_constant, numbers
@@ -16,8 +17,37 @@ __all__ = ["RULES"]
 
 
 def _linear(t: Translation, op: SchemaOp) -> Node:
-    product = t.nodes.matmul(t.read(op, "input"), t.read(op, "weight"), False, True)
+    """A product with a transposed weight.
+
+    OpenVINO's CPU takes a square constant that is multiplied with transposed and as it is for one matrix, and so it
+    does equal constants.
+    """
+    weight: SSAValue = op.arg("weight")
+    sizes = shape_of(weight)
+    if len(set(sizes)) == 1 and _is_restorable(weight) and sizes in _factors(op):
+        product = t.nodes.matmul(
+            t.read(op, "input"), t.nodes.constant(t.restored(weight).T.copy()), False, False
+        )
+    else:
+        product = t.nodes.matmul(t.read(op, "input"), t.read(op, "weight"), False, True)
     return _biased(t, product, op.arg("bias"), op)
+
+
+def _is_restorable(value: SSAValue) -> bool:
+    return is_constant(value) or is_quantized_constant(value)
+
+
+def _factors(op: SchemaOp) -> set[tuple[int, ...]]:
+    """The sizes of constants that operators beside a layer multiply with as they are."""
+    block = op.parent
+    assert block is not None
+    return {
+        shape_of(operand)
+        for other in block.ops
+        if (rule := RULES.get(other.name.removeprefix("edge."))) and rule.lower in (_product, _added_product)
+        for operand in other.operands
+        if _is_restorable(operand)
+    }
 
 
 def _biased(t: Translation, product: Node, bias: SSAValue | None, op: SchemaOp) -> Node:

@@ -55,16 +55,16 @@ def binary(site: Site, node: Node2x1) -> list[Step]:
 
 @translates(XNNPReLU)
 def prelu(site: Site, node: Node2x1) -> list[Step]:
-    """max(x, 0) + slope * min(x, 0), a slope for each channel. Scratch: the first summand."""
+    """x above 0, and else slope * x, a slope for each channel. Scratch: what is above 0."""
     x, slope, out, calls = _operands(site, node)
     zero = filled(out.dtype, 0)
-    positive = site.ctx.scratch(out.sizes, out.dtype)
+    kept = site.ctx.scratch(out.sizes, np.dtype(np.bool_))
     return [
         *calls,
-        call(np.maximum, x.array, zero, positive),
-        call(np.minimum, x.array, zero, out.array),
-        call(np.multiply, out.array, slope.array, out.array),
-        call(np.add, out.array, positive, out.array),
+        call(np.greater, x.array, zero, kept),
+        # Also where x is kept, which no slope may change: 0 times an infinite one is not a number.
+        call(np.multiply, x.array, slope.array, out.array),
+        call(np.copyto, out.array, x.array, "same_kind", kept),
     ]
 
 

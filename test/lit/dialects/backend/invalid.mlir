@@ -48,6 +48,21 @@ backend.lowered @lowered_0 "demo" debug_handles {"1" = array<i64: 3, 4>} = #prog
 
 // -----
 
+// expected-error@+1 {{[lowered_c5] '1' has array<i64: 0, 2>, not an order of dimensions}}
+backend.lowered @lowered_0 "demo" debug_handles {"1" = []} debug_orders {"1" = array<i64: 0, 2>} = #program.data<ui8, []>
+
+// -----
+
+// expected-error@+1 {{[lowered_c5] '1' has [0 : i64, 1 : i64], not an order of dimensions}}
+backend.lowered @lowered_0 "demo" debug_handles {"1" = []} debug_orders {"1" = [0, 1]} = #program.data<ui8, []>
+
+// -----
+
+// expected-error@+1 {{[lowered_c5] '1' has an order, but stands for nothing}}
+backend.lowered @lowered_0 "demo" debug_orders {"1" = array<i64: 1, 0>} = #program.data<ui8, []>
+
+// -----
+
 // expected-error@+1 {{[lowered_c1] the backend has no name}}
 backend.lowered @lowered_0 "" = #program.data<ui8, [1]>
 

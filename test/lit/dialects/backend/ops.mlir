@@ -4,10 +4,12 @@
 // CHECK:      backend.lowered @lowered_0 "demo" specs [#backend.compile_spec<"text", "f16">, #backend.compile_spec<"bytes", "\00\FF">] = #program.data<ui8, [1, 2]>
 // CHECK-NEXT: backend.lowered @lowered_1 "demo" align 4096 debug_handles {"1" = [loc("model.py":3:0), loc("fc"("model.py":4:0)), loc(unknown)], conv = []} = #program.data<ui8, []>
 // CHECK-NEXT: backend.lowered @lowered_2 "demo" updates array<i64: 0, 1, 1, 0> = #program.data<ui8, [3]>
+// CHECK-NEXT: backend.lowered @lowered_3 "demo" debug_handles {a = [loc(unknown)], b = []} debug_orders {a = array<i64: 0, 2, 1>, b = array<i64>} = #program.data<ui8, []>
 // CHECK-NEXT: backend.named_data "a/b" align 64 = #program.data<ui8, [1, 2]>
 backend.lowered @lowered_0 "demo" specs [#backend.compile_spec<"text", "f16">, #backend.compile_spec<"bytes", "\00\FF">] = #program.data<ui8, [1, 2]>
 backend.lowered @lowered_1 "demo" align 4096 debug_handles {"1" = [loc("model.py":3:0), loc("fc"("model.py":4:0)), loc(unknown)], conv = []} = #program.data<ui8, []>
 backend.lowered @lowered_2 "demo" updates array<i64: 0, 1, 1, 0> = #program.data<ui8, [3]>
+backend.lowered @lowered_3 "demo" debug_handles {a = [loc(unknown)], b = []} debug_orders {a = array<i64: 0, 2, 1>, b = array<i64>} = #program.data<ui8, []>
 backend.named_data "a/b" align 64 = #program.data<ui8, [1, 2]>
 program.parameter @w : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>
 

@@ -31,3 +31,11 @@ def test_given_identifiers():
 def test_identifiers_are_generated_or_given(generated):
     with pytest.raises(ValueError, match="generates the identifiers" if generated else "needs an identifier"):
         DelegateMappingBuilder(generated).insert_delegate_mapping_entry(op(1), 1 if generated else None)
+
+
+def test_values_that_a_later_identifier_goes_on_with():
+    builder = DelegateMappingBuilder(generated_identifiers=True)
+    var, mean, relu, end = op(1), op(1), op(2), ModuleOp([])
+    for ops in ([var], [mean, relu, end], [end], [relu, end], [op(3), mean], [op(4), end]):
+        builder.insert_delegate_mapping_entry(ops)
+    assert builder.get_debug_orders() == {0: (), 1: ()}

@@ -22,6 +22,11 @@ func.func @one(%x: tensor<4xf32>) -> tensor<4xf32> {
             {"debug_handle_map": {0: (3,)}},
             "0 must map to locations of ops, not to 3; build the map with DelegateMapping",
         ),
+        (
+            {"debug_handle_map": {"a": ()}, "debug_orders": {"a": (0, 2)}},
+            r"debug_orders: 'a' has \(0, 2\), not an order of dimensions",
+        ),
+        ({"debug_orders": {"a": (0, 1)}}, r"debug_orders: 'a' has \(0, 1\), not an order .* a known one"),
         ({"data_store_output": NamedDataStore()}, "data_store_output must be .*, not NamedDataStore"),
         ({"alignment": 3}, "an alignment of 3 bytes is not a power of two"),
         ({"alignment": 0}, "an alignment of 0 bytes is not a power of two"),

@@ -118,6 +118,13 @@ def two(kind, a, b, sizes, limits=None, **fields):
     return build.run(a)
 
 
+@pytest.mark.parametrize("slope", [np.inf, -np.inf, np.nan])
+def test_slopes_that_change_nothing_above_0(slope):
+    a = np.array([1, 200, 3e38], np.float32)
+    found = two(schema.XNNPReLU, a, np.array([slope], np.float32), (3,))
+    np.testing.assert_array_equal(np.reshape(found, -1), a)
+
+
 @pytest.mark.parametrize("kind", BINARY)
 @pytest.mark.parametrize("shape", [(2, 3, 4), (4,), (3, 1), ()])
 def test_binary(kind, shape):
