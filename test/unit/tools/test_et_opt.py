@@ -48,15 +48,7 @@ def test_texts_that_are_good(command: Command, text: str) -> None:
             "[operand_c3] argument 'self': expected 2 dimensions",
         ),
         (BROKEN.encode(), "2:18", "operand is used with type tensor<5xf32>"),
-<<<<<<< HEAD
-        (
-            RELU.replace("4xf32", "-4xf32").encode(),
-            "1:31",
-            "expected sizes and an element type, as in tensor<4xf32>, got '-': a size is",
-        ),
-=======
         (RELU.replace("4xf32", "-4xf32").encode(), "1:31", "expected sizes and an element type"),
->>>>>>> h2
         (RELU.replace("4xf32", "4xf32, #edge.dim_order<1>").encode(), "1:56", "[dim_order_c1]"),
         (
             b"func.func @f() {\n  cf.br ^a\n^a:\n  cf.br ^a\n^a:\n  func.return\n}",
