@@ -37,8 +37,13 @@ def computation_dtype(op: SchemaOp, promotion: Promotion) -> DType | None:
     tensors = [meta for meta in found if not meta.wrapped]
     if promotion.to_first and tensors:
         return tensors[0].dtype
-    return promote_categories(
+    common = promote_categories(
         (meta.dtype for meta in tensors if meta.shape),
         (meta.dtype for meta in tensors if not meta.shape),
         (meta.dtype for meta in found if meta.wrapped),
     )
+    if common is not None and common.is_integral:
+        result = meta_of(op.results[0].type).dtype
+        # True division and its like turn integers into floats first: 257 is none of i8's, -1 none of u8's.
+        return result if result.is_float else common
+    return common

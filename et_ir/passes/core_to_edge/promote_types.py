@@ -7,7 +7,8 @@ operands, tensors with dimensions, tensors without, and Python numbers. Operator
 after its definition. So is the operand of a reduction or scan whose `dtype` no kernel makes of it: the mean
 of integers, complex sums of real numbers. A number that torch rounds to the 16-bit type of the tensor beside it
 (`rounds_numbers` of an operator's facts) is rounded here, and one that wraps in the type of integers is wrapped:
-kernels of runtimes take it as it is.
+kernels of runtimes take it as it is. A product or quotient of 16-bit floats and a second operand without dimensions
+of a wider type is computed in single precision, as torch does.
 
 ```mlir
 %1 = aten.mul.Tensor %x, %n : (tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>                   // before
@@ -25,7 +26,7 @@ from typing import Final
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16
+from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
@@ -41,6 +42,7 @@ from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.rewriting import rewrite
+from et_ops import OPERATORS
 from et_ops.dtypes import Category
 
 __all__ = ["PromoteTypesPass"]
@@ -64,10 +66,27 @@ class PromoteOperands(RewritePattern):
             return
         computed = computation_dtype(op, promotion)
         assert computed is not None
+        if attr_of(computed) in (f16, bf16) and _keeps_numbers(op):
+            self._compute_wide(op, rewriter)
+            return
         for index, value in tensors:
             if is_tensor(value.type) and value.type.element_type != attr_of(computed):
                 op.operands[index] = self._convert(value, attr_of(computed), op, rewriter)
         rewriter.notify_op_modified(op)
+
+    def _compute_wide(self, op: SchemaOp, rewriter: PatternRewriter) -> None:
+        """Compute in f32, and round the result."""
+        arguments = op.args()
+        for name in ("self", "other"):
+            if tensor_type(arguments[name]).element_type != f32:
+                arguments[name] = self._convert(arguments[name], f32, op, rewriter)
+        result = tensor_type(op.results[0])
+        wide = TensorType(f32, result.get_shape(), result.encoding)
+        made = type(op).make(**arguments, result_types=[wide], location=op.location)
+        rounded = _conversion(op).make(
+            made.results[0], dtype=result.element_type, result_types=[result], location=op.location
+        )
+        rewriter.replace(op, [made, rounded])
 
     def _convert(
         self, value: SSAValue, dtype: Attribute, op: Operation, rewriter: PatternRewriter
@@ -78,6 +97,18 @@ class PromoteOperands(RewritePattern):
         return found
 
 
+def _keeps_numbers(op: SchemaOp) -> bool:
+    """Whether torch's kernel takes a second operand without dimensions as it is, not rounded to the 16-bit type of the
+    first: as it takes numbers.
+    """
+    form = op.operator.facts.scalar_form
+    if form is None or "other" not in op.args():
+        return False
+    other = tensor_type(op.args()["other"])
+    is_held = dtype_of(other.element_type).is_integral and dtype_of(other.element_type).bits <= 8
+    return not other.get_shape() and not is_held and "other" not in OPERATORS[form].facts.rounds_numbers
+
+
 def _converted(value: SSAValue, dtype: Attribute, op: Operation, rewriter: PatternRewriter) -> SSAValue:
     """A copy of `value` in another element type, right after its definition, for the level of `op`."""
     type = value.type
@@ -85,9 +116,13 @@ def _converted(value: SSAValue, dtype: Attribute, op: Operation, rewriter: Patte
     to = TensorType(dtype, type.get_shape(), type.encoding)
     owner = value.owner
     point = InsertPoint.after(owner) if isinstance(owner, Operation) else InsertPoint.at_start(owner)
-    cls = edge.DimOrderOpsUnderscoreToDimOrderCopyOp if isinstance(op, EdgeOp) else aten.UnderscoreToCopyOp
-    made = cls.make(value, dtype=dtype, result_types=[to])
+    made = _conversion(op).make(value, dtype=dtype, result_types=[to])
     return rewriter.insert(made, point).result
+
+
+def _conversion(op: Operation) -> type[SchemaOp]:
+    """The op that converts, at the level of `op`."""
+    return edge.DimOrderOpsUnderscoreToDimOrderCopyOp if isinstance(op, EdgeOp) else aten.UnderscoreToCopyOp
 
 
 _WRAPPING: Final = frozenset({"other", "min", "max"})

@@ -38,7 +38,7 @@ from et_ir.dialects.edge.promotion import computation_dtype
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.literals import literal_of
-from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.rewriting import rewrite
 from et_ir.targets.lookup import DEFAULT
@@ -94,11 +94,7 @@ class NumberToTensor(RewritePattern):
     def _dtype(self, op: AtenOp) -> Attribute | None:
         promotion = op.operator.facts.promotion
         computed = None if promotion is None else computation_dtype(op, promotion)
-        if computed is None:
-            return None
-        result = dtype_of(tensor_type(op.results[0]).element_type)
-        # True division and its like turn integers into floats first: -1 is none of u8's.
-        return attr_of(result if computed.is_integral and result.is_float else computed)
+        return None if computed is None else attr_of(computed)
 
     def _has_kernel(self, name: str) -> bool:
         edge = EDGE_OPS.get(name)

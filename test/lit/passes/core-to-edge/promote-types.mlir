@@ -37,6 +37,44 @@ func.func @zero_dim(%h: tensor<4xf16>, %n: tensor<4xi32>, %z: tensor<f32>) -> (t
 
 // -----
 
+// True division and its like compute in floats: an integer without dimensions that the other type does not hold is
+// converted as it is.
+// CHECK-LABEL: func.func @float_results
+func.func @float_results(%n: tensor<4xi8>, %z: tensor<i64>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xi8>) {
+  // CHECK-DAG: %[[N:.*]] = aten._to_copy %n {dtype = f32}
+  // CHECK-DAG: %[[Z:.*]] = aten._to_copy %z {dtype = f32}
+  // CHECK-DAG: %[[I:.*]] = aten._to_copy %z {dtype = i8}
+  // CHECK: aten.div.Tensor %[[N]], %[[Z]]
+  %0 = aten.div.Tensor %n, %z : (tensor<4xi8>, tensor<i64>) -> tensor<4xf32>
+  // CHECK-NEXT: aten.atan2 %[[Z]], %[[N]]
+  %1 = aten.atan2 %z, %n : (tensor<i64>, tensor<4xi8>) -> tensor<4xf32>
+  // CHECK-NEXT: aten.div.Tensor_mode %n, %[[I]]
+  %2 = aten.div.Tensor_mode %n, %z {rounding_mode = "floor"} : (tensor<4xi8>, tensor<i64>) -> tensor<4xi8>
+  func.return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xi8>
+}
+
+// -----
+
+// Products and quotients of 16-bit floats take a second operand without dimensions as it is, sums do not.
+// CHECK-LABEL: func.func @wide
+func.func @wide(%h: tensor<4xf16>, %z: tensor<f32>, %b: tensor<i8>) -> (tensor<4xf16>, tensor<4xf16>, tensor<4xf16>, tensor<4xf16>) {
+  // CHECK-DAG: %[[H:.*]] = aten._to_copy %h {dtype = f32}
+  // CHECK-DAG: %[[Z:.*]] = aten._to_copy %z {dtype = f16}
+  // CHECK-DAG: %[[B:.*]] = aten._to_copy %b {dtype = f16}
+  // CHECK: %[[M:.*]] = aten.mul.Tensor %[[H]], %z : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // CHECK-NEXT: aten._to_copy %[[M]] {dtype = f16}
+  %0 = aten.mul.Tensor %h, %z : (tensor<4xf16>, tensor<f32>) -> tensor<4xf16>
+  // CHECK-NEXT: aten.mul.Tensor %[[Z]], %h
+  %1 = aten.mul.Tensor %z, %h : (tensor<f32>, tensor<4xf16>) -> tensor<4xf16>
+  // CHECK-NEXT: aten.add.Tensor %h, %[[Z]]
+  %2 = aten.add.Tensor %h, %z : (tensor<4xf16>, tensor<f32>) -> tensor<4xf16>
+  // CHECK-NEXT: aten.div.Tensor %h, %[[B]]
+  %3 = aten.div.Tensor %h, %b : (tensor<4xf16>, tensor<i8>) -> tensor<4xf16>
+  func.return %0, %1, %2, %3 : tensor<4xf16>, tensor<4xf16>, tensor<4xf16>, tensor<4xf16>
+}
+
+// -----
+
 // Assignments convert to the type of what they assign to, even to a lower one.
 // CHECK-LABEL: func.func @assign
 func.func @assign(%n: tensor<4xi32>, %x: tensor<4xf32>) -> tensor<4xi32> {
