@@ -74,7 +74,7 @@ def separate_normalized(module: GraphModule) -> None:
     graph = module.graph
     for norm in [node for node in graph.nodes if node.target in BATCH_NORMS]:
         layer = norm.args[0]
-        if not isinstance(layer, Node) or layer.target not in _FOLDED_INTO:
+        if not isinstance(layer, Node) or not (layer.target in _FOLDED_INTO or _is_normalized(layer)):
             continue
         if not _is_folded_right(layer, norm):
             with graph.inserting_before(norm):
@@ -95,15 +95,21 @@ def separate_normalized(module: GraphModule) -> None:
 
 
 def _is_folded_right(layer: Node, norm: Node) -> bool:
-    """Whether torchao folds a normalization as it is computed: by statistics that there are, and by the channels of the
-    result, which filters of transposed groups do not list.
+    """Whether torchao folds a normalization as it is computed: the only one, by statistics that there are, and by the
+    channels of the result, which filters of transposed groups do not list.
     """
-    if any(norm.args[place] is None for place in _STATISTICS):
+    if _is_normalized(layer) or any(norm.args[place] is None for place in _STATISTICS):
         return False
     if norm.target is _aten.batch_norm.default and norm.args[_IN_TRAINING]:
         return False
     groups = layer.args[_TRANSPOSED_GROUPS] if len(layer.args) > _TRANSPOSED_GROUPS else 1
     return layer.target not in _TRANSPOSED or bool(groups == 1)
+
+
+def _is_normalized(node: Node) -> bool:
+    """Whether a value is the result of a batch normalization: it becomes that of the layer before."""
+    made = node.args[0] if node.target is getitem else node
+    return isinstance(made, Node) and made.target in BATCH_NORMS
 
 
 def _own_parameter(module: GraphModule, layer: Node, place: int, given: Node) -> None:
@@ -132,6 +138,9 @@ def writes_to_state(node: Node) -> bool:
 
 
 def _is_alias(node: Node) -> bool:
+    """Whether a value may be in the memory of the first operand; parts of lists are in that of the list."""
+    if node.target is getitem:
+        return True
     schema: Any = getattr(node.target, "_schema", None)
     return schema is not None and any(one.alias_info is not None for one in schema.returns)
 

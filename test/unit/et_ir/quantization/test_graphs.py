@@ -51,6 +51,13 @@ def _view_written(m: Layers, x: Tensor) -> Tensor:
     return m.other(y)
 
 
+def _part_written(m: Layers, x: Tensor) -> Tensor:
+    y = m.conv(x)
+    first, second = y.chunk(2, 1)
+    first.mul_(second)
+    return y
+
+
 def _read_before_and_after(m: Layers, x: Tensor) -> Tensor:
     y = m.conv(x)
     z = y * 2
@@ -61,12 +68,15 @@ def _read_before_and_after(m: Layers, x: Tensor) -> Tensor:
 PROGRAMS: dict[str, Callable[[Layers, Tensor], Tensor]] = {
     "a weight with two norms": lambda m, x: m.second(m.conv(F.relu(m.first(m.conv(x))))),
     "a result with two norms": lambda m, x: m.first(m.conv(x)) + F.relu(m.second(m.conv(x))),
+    "two norms in a row": lambda m, x: m.second(m.first(m.conv(x))),
+    "a norm twice in a row": lambda m, x: m.first(m.first(m.conv(x))),
     "a norm and another reader": lambda m, x: (y := m.conv(x)) + m.second(y),
     "a weight with and without a norm": lambda m, x: m.conv(F.relu(m.second(m.conv(x)))),
     "a bias with and without a norm": lambda m, x: m.other(F.relu(m.second(m.conv(x)))),
     "a weight that is read": lambda m, x: m.second(m.conv(x)) * m.conv.weight.mean(),
     "a written row": _row_written,
     "a written view": _view_written,
+    "a written part": _part_written,
     "a sum in place": _read_before_and_after,
 }
 FOLDED = ["a weight with two norms", "a result with two norms", "a weight with and without a norm"]
@@ -111,6 +121,7 @@ def test_parameters_of_a_layer_alone_are_kept() -> None:
         (lambda m, x: F.relu(m.conv(x), inplace=True), False),
         (lambda m, x: m.conv(x).flatten(1).relu_(), False),
         (_row_written, True),
+        (_part_written, True),
         (_read_before_and_after, True),
     ],
 )
