@@ -126,7 +126,9 @@ def test_parameters_of_a_layer_alone_are_kept() -> None:
     ],
 )
 def test_writes_to_shared_memory(run: Callable[[Layers, Tensor], Tensor], shared: bool) -> None:
-    module = torch.export.export(Layers(run).eval(), (torch.randn(1, 4, 5, 5),)).module()
+    module = torch.export.export(
+        Layers(run).eval().requires_grad_(False), (torch.randn(1, 4, 5, 5),)
+    ).module()
     assert graphs.writes_to_shared(module.graph) is shared
 
 
