@@ -14,7 +14,7 @@ from et_tools.compile_language_model import MODEL_FILES, PREFIX, is_language_mod
 from et_tools.compile_parser import FORMATS, LANGUAGE_MODEL_OPTIONS, LEVELS, compile_parser
 from et_tools.exit_codes import UsageError
 from et_tools.messages import running_command
-from et_tools.output import check_output, check_output_folder, is_same_file
+from et_tools.output import check_output, check_output_folder, check_text_output, is_same_file, store_of
 
 __all__ = [
     "default_bounds",
@@ -160,6 +160,11 @@ def _check_files(args: argparse.Namespace) -> None:
     source = args.model if is_path else args.model.rpartition(":")[0]
     if args.output is not None and is_same_file(args.output, source) and not (text and args.emit != "pte"):
         raise UsageError(f"-o {args.output} would overwrite the input")
+    if text and args.output is not None:
+        if args.emit in LEVELS[:-1]:
+            check_text_output(args.output, args.model, args.weights)
+        else:
+            check_output(args.output, [store_of(args.model, args.weights)])
     for option, file in others:
         if file is not None and any(is_same_file(file, other) for other in (args.output, source)):
             raise UsageError(f"{option} {file} is also the input or output file")

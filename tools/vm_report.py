@@ -62,7 +62,8 @@ def report_files(args: argparse.Namespace) -> None:
     from et_tools.report.page import page
 
     form = args.format or _format_of(args.output)
-    check_output(args.output)
+    models = [*args.files, *(one.rpartition(":")[0] for one in args.files if ":" in one)]
+    check_output(args.output, [*models, *args.debug_map, *args.profile, *args.explain, *(args.data or ())])
     for option in OPTIONS:
         given = getattr(args, option)
         if len(given) > len(args.files):
