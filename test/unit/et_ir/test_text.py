@@ -126,6 +126,8 @@ def error_of(type: str) -> str:
         arguments(type)
     return raised.value.msg
 
+
+@pytest.mark.parametrize(
     "value",
     [
         "[" * 60 + "1" + "]" * 60,
