@@ -98,7 +98,7 @@ def test_version(command: Command, name: str) -> None:
             ("et-compile", "relu.mlir", "--input", "x.npy"),
             ": --input x.npy (see et-compile --help)",
         ),  # not --pin
-        (("et-vm", "report", "x.pte", "-o", "x.html", "--times"), ": --times (see et-vm report --help)"),
+        (("et-vm", "report", "x.pte", "-o", "x.html", "--times"), ": --times, did you mean '--measure'?"),
         (
             ("et-vm", "report", "x.pte", "-o", "x.html", "--emit", "edge"),
             ": --emit edge: options of et-compile are given by --compile '--emit edge'",
