@@ -111,6 +111,12 @@ def _check_emitted(args: argparse.Namespace, command: str, *, is_program: bool) 
                 f"{option} needs a program: give -o FILE.pte, and leave out --emit and --stop-after"
                 f"{_program_target(args)}; or leave out {option}"
             )
+    is_printed = not is_program and args.emit in LEVELS
+    if is_printed and command == "et-compile" and args.output is not None and args.output.endswith(".pte"):
+        option = "--emit" if args.stop_after is None else "--stop-after"
+        raise UsageError(
+            f"-o {args.output}: {option} prints text: give -o FILE.mlir, or leave out {option} for a program"
+        )
     if args.check_bound is not None and args.check_passes is None:
         raise UsageError("--check-bound needs --check-passes")
     if args.native and args.check_passes is None and command == "et-compile":
@@ -172,7 +178,7 @@ def _check_files(args: argparse.Namespace) -> None:
     for option, file in others:
         if file is not None and any(is_same_file(file, other) for other in (args.output, source)):
             raise UsageError(f"{option} {file} is also the input or output file")
-    if args.emit == "pte" and args.output is not None:
+    if args.emit == "pte" and args.stop_after is None and args.output is not None:
         _check_ending(args)
 
 

@@ -150,7 +150,7 @@ HUGE = "9" * 5000
         ("et-vm", "debug", "relu.pte", "--command", f"break model.py:{HUGE}"),
         ("et-compile", "relu.mlir", "-o", "x.pte", "--tensor-alignment", HUGE),
         ("et-compile", "models.py:net", "-o", "x.pte", "--default-bound", f"x.0={HUGE}"),
-        ("et-compile", "relu.mlir", "-o", "x.pte", "--stop-after", f"cse,{HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.mlir", "--stop-after", f"cse,{HUGE}"),
         ("et-compile", "relu.mlir", "-o", "x.pte", "--rewrite-limit", HUGE),
         ("et-compile", "relu.mlir", "-o", "x.pte", f"--check-passes=random:{HUGE}"),
         ("et-compile", "models.py:net", "-o", "x.pte", "--quantize", f"8da4w:group={HUGE}"),
