@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final, NamedTuple, Never, cast
 
@@ -18,14 +18,20 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     FileLineColLoc,
+    Float80Type,
+    Float128Type,
+    FloatAttr,
     FusedLoc,
+    IndexType,
     IntAttr,
+    IntegerAttr,
     LocationAttr,
     ModuleOp,
     NoneAttr,
     StringAttr,
 )
 from xdsl.ir import Attribute, AttributeInvT, Block, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineConstantExpr, AffineExpr, AffineMap, AffineSet
 from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
@@ -61,8 +67,18 @@ MOST_ATTRIBUTES: Final = 100_000
 """Attributes that the uses of aliases may stand for in an empty text; each character allows one more."""
 MOST_OVERLOADS: Final = 3
 """Most overloads of an operator that an error suggests in the place of its name without one."""
-DEEPEST_ALIAS: Final = 64
-"""Nesting of the attributes of an alias."""
+DEEPEST: Final = 64
+"""Nesting of attributes and types, those of aliases among them: they are printed and compared by recursion."""
+DEEPEST_LOCATION: Final = 256
+"""Nesting of locations, which hold stacks of calls. A fused location counts twice, for the list of its parts."""
+DEEPEST_AFFINE: Final = 64
+"""Nesting of an affine expression: a sum of so many terms."""
+LARGEST_AFFINE: Final = 2**63
+"""MLIR's limit of the numbers in an affine expression."""
+LONGEST_DECIMAL: Final = 4_300
+"""Digits of a whole number: those that Python reads and prints."""
+LONGEST_HEXADECIMAL: Final = 3_570
+"""Hexadecimal digits of a whole number, which is printed with up to 4,300 decimal ones."""
 
 
 _UNREGISTERED: Final = re.compile(r"(\w+)\.\S+ is not registered")
@@ -108,6 +124,15 @@ class _Lexer(MLIRLexer):
             return MLIRToken(MLIRTokenKind.STRING_LIT, token.span)
         return token
 
+    def _lex_number(self, start_pos: int) -> MLIRToken:
+        token = super()._lex_number(start_pos)
+        if token.kind is MLIRTokenKind.INTEGER_LIT and len(token.span) > LONGEST_HEXADECIMAL:
+            is_decimal = token.text[1] != "x"
+            limit = LONGEST_DECIMAL if is_decimal else LONGEST_HEXADECIMAL
+            if len(token.span) > limit + (0 if is_decimal else 2):
+                raise ParseError(token.span, f"a whole number has at most {limit:,} digits")
+        return token
+
 
 class _Extent(NamedTuple):
     """Extent of an attribute: how many attributes it has with itself, those within others counted each time, and how
@@ -124,24 +149,29 @@ class _Aliases(dict[str, Attribute]):
 
     Args:
         limit: attributes that uses may stand for.
+        nesting: the nesting of what is being read.
         refuse: raises an error of the text with a message.
     """
 
-    def __init__(self, limit: int, refuse: Callable[[str], Never]) -> None:
+    def __init__(self, limit: int, nesting: Callable[[], int], refuse: Callable[[str], Never]) -> None:
         super().__init__()
         self._limit = self._left = limit
+        self._nesting = nesting
         self._refuse = refuse
         self._extents: dict[int, _Extent] = {}
 
     def __setitem__(self, name: str, value: Attribute) -> None:
         super().__setitem__(name, value)
         extent = self._extents[id(value)] = self._extent(value)
-        if extent.depth > DEEPEST_ALIAS:
-            self._refuse(f"the attributes of alias {name} are nested more than {DEEPEST_ALIAS} deep")
+        if extent.depth > DEEPEST:
+            self._refuse(f"the attributes of alias {name} are nested more than {DEEPEST} deep")
 
     def __getitem__(self, name: str) -> Attribute:
         value = super().__getitem__(name)
-        self._left -= self._extent(value).attributes
+        extent = self._extent(value)
+        if self._nesting() + extent.depth > DEEPEST:
+            self._refuse(f"with those of alias {name}, attributes are nested more than {DEEPEST} deep")
+        self._left -= extent.attributes
         if self._left < 0:
             self._refuse(f"the aliases of the text stand for more than {self._limit:,} attributes")
         return value
@@ -183,7 +213,9 @@ class _LocatingParser(Parser):
     def __init__(self, ctx: Context, text: str, name: str, first_line: int):
         super().__init__(ctx, "", name)
         self._parser_state = ParserState(_Lexer(Input(text, name)))
-        self.attribute_aliases = _Aliases(MOST_ATTRIBUTES + len(text), self.raise_error)
+        self._depth = 0
+        self._location_depth = 0
+        self.attribute_aliases = _Aliases(MOST_ATTRIBUTES + len(text), lambda: self._depth, self.raise_error)
         self._file = StringAttr(name)
         self._first_line = first_line
         self._line_starts = [0]
@@ -207,6 +239,9 @@ class _LocatingParser(Parser):
             except (RecursionError, MemoryError) as error:
                 # Raised below: here the stack is as deep as it was.
                 module, too = None, "deeply nested" if isinstance(error, RecursionError) else "large a number"
+            except (NotImplementedError, ZeroDivisionError) as error:
+                # Of what stands outside of operations.
+                self.raise_error(str(error) or "this form of an attribute is not implemented")
             except ParseError as error:
                 undefined = next(iter(self.forward_ssa_references), None)
                 if undefined is not None and error.msg.startswith("values used but not defined"):
@@ -225,9 +260,9 @@ class _LocatingParser(Parser):
         start = self._current_token.span.start
         try:
             op = super().parse_operation()
-        except (VerifyException, ValueError) as error:
+        except (VerifyException, ValueError, NotImplementedError, ZeroDivisionError) as error:
             # What an attribute or type that was just read has to say, or a string that is no text.
-            self.raise_error(str(error))
+            self.raise_error(str(error) or "this form of an attribute is not implemented")
         if op.location == UNKNOWN_LOC:
             op.location = self._location(start)
         if isinstance(op, DeclareOperatorOp):
@@ -313,10 +348,71 @@ class _LocatingParser(Parser):
         )
         return f"expected {expected}, got {_quoted(found)}{hint}"
 
+    def parse_optional_attribute(self) -> Attribute | None:
+        self._depth += 1
+        self._check_depth()
+        try:
+            return super().parse_optional_attribute()
+        finally:
+            self._depth -= 1
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        self._depth += 1
+        self._check_depth()
+        try:
+            return super().parse_optional_type()
+        finally:
+            self._depth -= 1
+
+    def _check_depth(self) -> None:
+        if self._depth > DEEPEST:
+            self.raise_error(f"attributes are nested more than {DEEPEST} deep")
+
+    def parse_optional_builtin_int_or_float_attr(self) -> IntegerAttr | FloatAttr | None:
+        found = super().parse_optional_builtin_int_or_float_attr()
+        if isinstance(found, FloatAttr) and isinstance(found.type, Float80Type | Float128Type):
+            self.raise_error(f"values of type {found.type} are not implemented")
+        return found
+
+    def parse_affine_map(self) -> AffineMap:
+        found = super().parse_affine_map()
+        self._check_affine(found.results)
+        return found
+
+    def parse_affine_set(self) -> AffineSet:
+        found = super().parse_affine_set()
+        self._check_affine(side for one in found.constraints for side in (one.lhs, one.rhs))
+        return found
+
+    def parse_affine_map_of_ssa_ids(self) -> tuple[AffineMap, Sequence[SSAValue[IndexType]]]:
+        found, operands = super().parse_affine_map_of_ssa_ids()
+        self._check_affine(found.results)
+        return found, operands
+
+    def _check_affine(self, expressions: Iterable[AffineExpr]) -> None:
+        """Raise an error of the text for what cannot be printed."""
+        level = list(expressions)
+        for _ in range(DEEPEST_AFFINE):
+            if any(isinstance(one, AffineConstantExpr) and abs(one.value) > LARGEST_AFFINE for one in level):
+                self.raise_error("a number of an affine expression has more than 64 bits")
+            binary = [one for one in level if isinstance(one, AffineBinaryOpExpr)]
+            level = [side for one in binary for side in (one.lhs, one.rhs)]
+        if level:
+            self.raise_error(f"an affine expression is nested more than {DEEPEST_AFFINE} deep")
+
     def _parse_location(self) -> LocationAttr:
         # xDSL prints the metadata of a fused location, and does not read it.
-        if self.parse_optional_keyword("fused") is None:
-            return super()._parse_location()
+        is_fused = self.parse_optional_keyword("fused") is not None
+        weight = 2 if is_fused else 1
+        self._location_depth += weight
+        if self._location_depth > DEEPEST_LOCATION:
+            self.raise_error(f"locations are nested more than {DEEPEST_LOCATION} deep")
+        try:
+            return self._parse_fused() if is_fused else super()._parse_location()
+        finally:
+            self._location_depth -= weight
+
+    def _parse_fused(self) -> FusedLoc:
         metadata: Attribute = NoneAttr()
         if self.parse_optional_punctuation("<") is not None:
             metadata = self.parse_attribute()

@@ -7,7 +7,7 @@ taken: `Runtime.load_program("model.pte")` lacks `data`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar
 
@@ -21,9 +21,14 @@ Result = TypeVar("Result")
 _UNKNOWN: Final = re.compile(r"(.*\)) got an unexpected keyword argument '(\w+)'")
 
 
-def called_as(usage: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+def called_as(
+    usage: str, options: Mapping[str, type] | None = None
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Let the `TypeError` of a call that does not fit a function say the `usage`, which follows "it is", and of an
     unknown argument which there are. What the function itself raises stays as it is.
+
+    `options` are dataclasses whose fields are given as arguments by mistake, each by the call that takes it, with `…`
+    for the fields.
     """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -44,7 +49,8 @@ def called_as(usage: str) -> Callable[[Callable[Parameters, Result]], Callable[P
                     if name != "self" and parameter.kind is not inspect.Parameter.VAR_KEYWORD
                 ]
                 listed = f"; its arguments are {', '.join(names)}" if names else f"; it is {usage}"
-                message = unknown_argument(found[1], found[2]) + (did_you_mean(found[2], names) or listed)
+                way = _option(found[2], options or {}) or did_you_mean(found[2], names) or listed
+                message = unknown_argument(found[1], found[2]) + way
             else:
                 message = f"{message}; it is {usage}"
             raise TypeError(message)
@@ -52,6 +58,14 @@ def called_as(usage: str) -> Callable[[Callable[Parameters, Result]], Callable[P
         return call
 
     return decorate
+
+
+def _option(name: str, options: Mapping[str, type]) -> str:
+    """The call that takes an option by this name."""
+    for call, configuration in options.items():
+        if name in vars(configuration)["__dataclass_fields__"]:
+            return f"; it is an option: {call.replace('…', f'{name}=…')}"
+    return ""
 
 
 def unknown_argument(function: str, name: str) -> str:

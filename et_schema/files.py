@@ -62,7 +62,8 @@ class AtomicFiles:
 
         A link is followed: its target is replaced, with its permissions kept. What is no regular file, such as
         `/dev/null` or a pipe, is written in place. With `replaces`, for names that the user has not written, a link is
-        not followed, as it may lead anywhere, and an existing file of which `replaces` is false is not replaced. Raises
+        not followed, as it may lead anywhere, and what is no regular file, or one of which `replaces` is false, is not
+        replaced. Raises
         `OSError` when the folder cannot be written, `FileExistsError` for what is not replaced.
         """
         if replaces is not None and os.path.islink(path):
@@ -70,7 +71,7 @@ class AtomicFiles:
             raise FileExistsError(errno.EEXIST, message, os.fspath(path))
         target = Path(os.path.realpath(path))
         exists = target.exists()
-        if exists and replaces is not None and not replaces(target):
+        if exists and replaces is not None and not (target.is_file() and replaces(target)):
             message = "exists and was not written as such an output: it is not replaced"
             raise FileExistsError(errno.EEXIST, message, os.fspath(path))
         in_place = exists and not target.is_file()

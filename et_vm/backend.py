@@ -255,6 +255,9 @@ class BackendRegistry:
 
     def register(self, backend_id: str, backend: Backend) -> None:
         """Add a backend. Raises ExecutorchError(RegistrationAlreadyRegistered) when the id is taken."""
+        if isinstance(backend, type):
+            name = backend.__name__
+            raise TypeError(f"a backend is an object, not the class {name}: {name}() makes one")
         if backend_id in self._backends or backend_id in self._places():
             raise ExecutorchError(
                 Error.RegistrationAlreadyRegistered,

@@ -6,7 +6,7 @@ import argparse
 import math
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NoReturn, cast
 
 from et_schema.diagnostics import did_you_mean, near_names
@@ -20,6 +20,7 @@ __all__ = [
     "CommandParser",
     "add_alignments",
     "alignment",
+    "also_called",
     "natural_number",
     "near_option",
     "positive_number",
@@ -44,6 +45,8 @@ _TAKERS: Final = ("--prompt", "--input")
 """Options whose value is given without them by mistake."""
 _REQUIRED: Final = re.compile(r"(?:arguments are required: |is required$)")
 """The end of argparse's messages about arguments that are missing."""
+_OTHER_NAMES: Final = "other_names"
+"""The attribute of an option with the names that other tools have for it."""
 _COMPILED: Final = "--compile"
 """The option of commands that compile a model, by options of et-compile."""
 
@@ -114,9 +117,14 @@ ANY_DATA: Final[dict[str, Any]] = {
 """The option `--any-data`, of every command that has `--data`."""
 
 
-def near_option(given: str, known: Iterable[str]) -> str:
+def also_called(action: argparse.Action, *names: str) -> None:
+    """Let errors suggest an option for the `names` that other tools have for it."""
+    setattr(action, _OTHER_NAMES, names)
+
+
+def near_option(given: str, known: Mapping[str, argparse.Action]) -> str:
     """A suggestion to append to a message about an unknown option: one of the same or a similar name, or the only one
-    that it is the first word, or the letter, of; never one that says the opposite.
+    that it is the first word, or the letter, of; or one that other tools call so; never one that says the opposite.
     """
     name = given.lstrip("-")
     names = {
@@ -124,6 +132,9 @@ def near_option(given: str, known: Iterable[str]) -> str:
         for option in known
         if option.startswith("--") and option.startswith("--no-") == name.startswith("no-")
     }
+    for option in list(names.values()):
+        for other in getattr(known[option], _OTHER_NAMES, ()):
+            names.setdefault(other, option)
     begun = [one for one in names if one.startswith(name if len(name) == 1 else f"{name}-")]
     found = near_names(name, names) or (begun if len(begun) == 1 else [])
     return f", did you mean '{names[found[0]]}'?" if found else ""

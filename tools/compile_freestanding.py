@@ -121,7 +121,9 @@ def chosen_freestanding(args: argparse.Namespace) -> Freestanding:
                 else f"--emit {args.emit} needs a processor as --target: {names}"
             )
         if only:
-            raise UsageError(f"{only[0]} applies to objects only: give a processor as --target")
+            raise UsageError(
+                f"{only[0]} applies to objects only: give a processor as --target, and -o FILE.o"
+            )
         return Freestanding()
     if args.output is not None and Path(args.output).suffix == ".pte":
         raise UsageError(

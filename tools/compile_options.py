@@ -6,6 +6,7 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 from et_ir.targets.lookup import TARGETS, find_target
 from et_schema.whole_numbers import shortened, whole_number
@@ -14,7 +15,7 @@ from et_tools.compile_language_model import MODEL_FILES, PREFIX, is_language_mod
 from et_tools.compile_parser import FORMATS, LANGUAGE_MODEL_OPTIONS, LEVELS, compile_parser
 from et_tools.exit_codes import UsageError
 from et_tools.messages import running_command
-from et_tools.output import check_output, check_output_folder, is_same_file
+from et_tools.output import check_output, check_output_folder, check_text_output, is_same_file, store_of
 
 __all__ = [
     "default_bounds",
@@ -25,8 +26,15 @@ __all__ = [
     "parse_options",
 ]
 
-_OBJECT_ENDINGS = (".o", ".a", ".h")
-"""Endings of files that are made for processors."""
+_OTHER_ENDINGS: Final = {
+    ".mlir": f", or for text --emit {', '.join(LEVELS[:-1])}",
+    ".tosa": ", or for the text of TOSA --emit tosa --backend tosa",
+    **dict.fromkeys((".o", ".a", ".h"), ", or for an object a processor as --target"),
+    ".bpte": ", or for test cases beside it --bundle FILE.bpte",
+    ".pt2": "; torch.export.save writes a .pt2",
+    ".onnx": "; torch.onnx.export writes a .onnx",
+}
+"""Endings of files of other formats than a program's, and the way to these."""
 
 EXAMPLES = "inputs"
 """The value of `--check-passes` for the example inputs."""
@@ -100,8 +108,15 @@ def _check_emitted(args: argparse.Namespace, command: str, *, is_program: bool) 
     for option, file in (("--etrecord", args.etrecord), ("--bundle", args.bundle)):
         if file is not None and not is_program:
             raise UsageError(
-                f"{option} needs a program: leave out --emit and --stop-after{_program_target(args)}"
+                f"{option} needs a program: give -o FILE.pte, and leave out --emit and --stop-after"
+                f"{_program_target(args)}; or leave out {option}"
             )
+    is_printed = not is_program and args.emit in LEVELS
+    if is_printed and command == "et-compile" and args.output is not None and args.output.endswith(".pte"):
+        option = "--emit" if args.stop_after is None else "--stop-after"
+        raise UsageError(
+            f"-o {args.output}: {option} prints text: give -o FILE.mlir, or leave out {option} for a program"
+        )
     if args.check_bound is not None and args.check_passes is None:
         raise UsageError("--check-bound needs --check-passes")
     if args.native and args.check_passes is None and command == "et-compile":
@@ -160,20 +175,26 @@ def _check_files(args: argparse.Namespace) -> None:
     source = args.model if is_path else args.model.rpartition(":")[0]
     if args.output is not None and is_same_file(args.output, source) and not (text and args.emit != "pte"):
         raise UsageError(f"-o {args.output} would overwrite the input")
+    if text and args.output is not None:
+        if args.emit in LEVELS[:-1]:
+            check_text_output(args.output, args.model, args.weights)
+        else:
+            check_output(args.output, [store_of(args.model, args.weights)])
     for option, file in others:
         if file is not None and any(is_same_file(file, other) for other in (args.output, source)):
             raise UsageError(f"{option} {file} is also the input or output file")
-    if args.emit == "pte" and args.output is not None and args.output.endswith(".mlir"):
-        raise UsageError(
-            f"-o {args.output}: --emit pte, the default, makes a program: give -o FILE.pte, or for text --emit "
-            f"{', '.join(LEVELS[:-1])}"
-        )
-    is_object = args.output is not None and args.output.endswith(_OBJECT_ENDINGS)
-    if is_object and args.emit == "pte" and args.target in (None, *TARGETS):
-        raise UsageError(
-            f"-o {args.output}: --emit pte, the default, makes a program: give -o FILE.pte, or for an object "
-            "a processor as --target"
-        )
+    if args.emit == "pte" and args.stop_after is None and args.output is not None:
+        _check_ending(args)
+
+
+def _check_ending(args: argparse.Namespace) -> None:
+    """Raise `UsageError` for a program in a file that is named as one of another format."""
+    ending = Path(args.output).suffix
+    if ending not in _OTHER_ENDINGS or (ending != ".mlir" and args.target not in (None, *TARGETS)):
+        return  # of a processor's object, and of a target that there is not, is said elsewhere
+    raise UsageError(
+        f"-o {args.output}: --emit pte, the default, makes a program: give -o FILE.pte{_OTHER_ENDINGS[ending]}"
+    )
 
 
 def _check_model_folder(folder: str, outputs: Sequence[str | None]) -> None:

@@ -29,7 +29,7 @@ from et_schema.whole_numbers import shortened
 from et_schema.wording import in_words
 from et_tools.arguments import CommandParser
 from et_tools.exit_codes import ExitCode, UsageError, guarded
-from et_tools.output import check_output, write_stdout
+from et_tools.output import check_text_output, write_stdout
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -138,7 +138,7 @@ def run(arguments: list[str]) -> int:
     """The command; returns its exit code."""
     args = _arguments(arguments)
     if args.output != "-":
-        check_output(args.output)
+        check_text_output(args.output, args.file, args.weights)
     from et_ir.verification import verify_module
     from et_tools.failures import report_failures
     from et_tools.plugins import load_extensions

@@ -161,6 +161,11 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
             hint = missing_file_hint(os.fspath(error.filename))
         print_message(command, f"{name}{error.strerror or error}{hint}")
         return ExitCode.USAGE
+    except MemoryError as error:
+        print_traceback(error)
+        # numpy says of which array.
+        print_message(command, f"not enough memory{f': {error}' if str(error) else ''}")
+        return ExitCode.INFEASIBLE_MEMORY
     except KeyboardInterrupt as error:
         from et_schema.user_code import user_place
 

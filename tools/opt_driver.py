@@ -32,7 +32,7 @@ from et_tools.exit_codes import ExitCode, print_traceback
 from et_tools.expected import check_expected
 from et_tools.failures import INPUT_ERRORS, exit_code_of, print_hint, report_failures
 from et_tools.messages import print_diagnostics, print_message
-from et_tools.output import check_output, write_stdout
+from et_tools.output import check_text_output, write_stdout
 from et_tools.pass_options import inline_elements
 from et_tools.pass_pipelines import IrPrinter, find_pass, parse_passes, pass_help, passes_until
 from et_tools.pass_statistics import PassStatistics, statistics_report
@@ -141,7 +141,7 @@ class EtOptMain(xDSLOptMain):
             write_stdout(pass_help(find_pass(self.args.help_pass, self.available_passes)))
             return ExitCode.OK
         if self.args.output is not None:
-            check_output(self.args.output)
+            check_text_output(self.args.output, self.args.input_file or "-", self.args.weights)
         with report_failures("et-opt") as outcome:
             self.run()
         return outcome.exit_code or self.exit_code

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from et_tools.exit_codes import UsageError
 
-__all__ = ["check_output", "check_output_folder", "is_same_file", "write_file", "write_stdout"]
+__all__ = [
+    "check_output",
+    "check_output_folder",
+    "check_text_output",
+    "is_same_file",
+    "store_of",
+    "write_file",
+    "write_stdout",
+]
 
 
-def check_output(name: str) -> None:
-    """Raise `UsageError` if the file `name` (`-`: standard output) cannot be written: before the work, not after."""
+def check_output(name: str, inputs: Iterable[str | None] = ()) -> None:
+    """Raise `UsageError` if the file `name` (`-`: standard output) cannot be written, or is one of the inputs: before
+    the work, not after.
+    """
     if name == "-":
         return
+    if any(is_same_file(name, one) for one in inputs):
+        raise UsageError(f"{name}: would overwrite an input")
     path = Path(name)
     if path.is_dir():
         raise UsageError(f"{name}: is a folder")
@@ -35,6 +48,31 @@ def _check_writable(name: str, path: Path) -> None:
         check_writable(path)
     except OSError as error:
         raise UsageError(f"{name}: cannot be written: {error.strerror}") from None
+
+
+def check_text_output(name: str, text: str, weights: str | None) -> None:
+    """Raise as `check_output` does for a text and the store beside it that are made of another text: the output may
+    take the place of the text, and then of its store, but not of the store alone.
+    """
+    from et_ir.text import store_path
+
+    store = store_of(text, weights)
+    check_output(name, [store])
+    beside = str(store_path(Path(name)))
+    if name == "-" or is_same_file(name, text) or not os.path.exists(beside):
+        return
+    if is_same_file(beside, store):
+        raise UsageError(f"{name}: the weight store beside it would overwrite {store}, an input")
+
+
+def store_of(text: str, weights: str | None) -> str | None:
+    """The weight store of a text: `weights`, or that beside it, whether it is there or not."""
+    from et_ir.text import store_path
+
+    if weights is not None or text == "-":
+        return weights
+    # A folder, such as `.`, has no name; reading it says what it is.
+    return str(store_path(Path(text))) if Path(text).name else None
 
 
 def is_same_file(one: str, other: str | None) -> bool:

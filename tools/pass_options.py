@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from et_schema.whole_numbers import shortened, whole_number
-from et_tools.arguments import natural_number
+from et_tools.arguments import also_called, natural_number
 
 __all__ = ["add_pass_options", "inline_elements"]
 
@@ -26,7 +26,7 @@ def inline_elements(args: argparse.Namespace) -> int:
     return INLINE_ELEMENTS if given is None else given
 
 
-def add_pass_options(add: Callable[..., object], *, verify_each: bool) -> None:
+def add_pass_options(add: Callable[..., argparse.Action], *, verify_each: bool) -> None:
     """Add the options that print and verify the module between passes, stop after one, and limit rewrites. `add` is
     the `add_argument` of a parser, or of a group of its options.
     """
@@ -78,7 +78,8 @@ def add_pass_options(add: Callable[..., object], *, verify_each: bool) -> None:
         help="verify the module after each pass, or after those of users only, and name the pass that broke it "
         f"(default: {'each' if verify_each else 'of users'})",
     )
-    add("--print-pipeline", action="store_true", help="print the pass pipeline and exit")
+    pipeline = add("--print-pipeline", action="store_true", help="print the pass pipeline and exit")
+    also_called(pipeline, "list-passes")
     add(
         "--stop-after",
         metavar="PASS[,N]",

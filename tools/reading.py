@@ -62,6 +62,9 @@ def attach_weights(module: ModuleOp, name: str, weights: str | None) -> None:
     if weights is None:
         store = store_path(Path(name))
         if name != STDIN and store.exists():
+            if not store.is_file():
+                # The user has not named it: a pipe or a device may have no end.
+                raise StoreError(f"{store}: not a weight store: not a regular file")
             resolve_weights(module, WeightStore(store))
         return
     missing = resolve_weights(module, WeightStore(Path(weights)))

@@ -35,7 +35,7 @@ def bundle_file(args: argparse.Namespace) -> None:
     from et_vm.load.loader import BytesDataLoader, MmapDataLoader
     from et_vm.program import Program
 
-    check_output(args.output)
+    check_output(args.output, [*(args.input or ()), *(args.expected or ()), *(args.data or ())])
     loader = (
         BytesDataLoader(sys.stdin.buffer.read(), "<stdin>") if args.file == "-" else MmapDataLoader(args.file)
     )
@@ -46,6 +46,8 @@ def bundle_file(args: argparse.Namespace) -> None:
         program = bundled.program
         cases = [(name, bundled.inputs(name, at), bundled.expected(name, at)) for name, at in bundled.cases()]
     else:
+        # A bundle may take the place of the bundle that it is made of.
+        check_output(args.output, [args.file])
         program = Program(loader)
     name = method_name(program, args.method)
     meta = program.method_meta(name)

@@ -12,8 +12,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from et_tools.diff.compare import differences
-from et_tools.exit_codes import ExitCode
-from et_tools.vm_files import open_programs
+from et_tools.exit_codes import ExitCode, UsageError
+from et_tools.vm_errors import is_model
+from et_tools.vm_files import BadFile, open_programs
 
 if TYPE_CHECKING:
     from et_tools.diff.difference import Difference
@@ -23,7 +24,16 @@ SHOWN = 40
 
 def diff_files(args: argparse.Namespace) -> int:
     """Print the differences; returns 0 when there are none, 1 when there are. Raises BadFile, UsageError."""
-    programs = open_programs(args.files)
+    try:
+        programs = open_programs(args.files)
+    except BadFile as bad:
+        others = [file for file in args.files if file != bad.file]
+        if not is_model(bad.error, bad.file) or not others:
+            raise
+        raise UsageError(
+            f"{bad.file}: a model, not a compiled program; "
+            f"of their results: et-vm compare {others[0]} {bad.file}; or compile it first, to another file"
+        ) from bad
     found = [] if programs[0].file == programs[1].file else differences(*programs)
     if args.json:
         report = {"files": args.files, "same": not found, "differences": [one._asdict() for one in found]}

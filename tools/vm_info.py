@@ -38,7 +38,7 @@ def print_info(args: argparse.Namespace) -> None:
     if args.svg is not None:
         if not args.plan:
             raise UsageError("--svg needs --plan")
-        check_output(args.svg)
+        check_output(args.svg, [args.file])
         if args.svg == "-":
             raise UsageError("--svg needs a file name: the text goes to standard output")
     banks = _banks(args)

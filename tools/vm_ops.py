@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def print_operators(args: argparse.Namespace) -> None:
     """Write the operators of the files. Raises BadFile, UsageError."""
     if args.output != "-":
-        check_output(args.output)
+        check_output(args.output, args.files)
     selected = selection(list(zip(args.files, open_programs(args.files), strict=True)))
     text = json.dumps(selected, indent=2) + "\n" if args.json else "".join(_yaml(selected))
     if args.output == "-":

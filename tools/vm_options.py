@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from et_tools.arguments import ANY_DATA, WIDE, CommandParser, natural_number, positive_number, tolerance
+from et_tools.arguments import (
+    ANY_DATA,
+    WIDE,
+    CommandParser,
+    also_called,
+    natural_number,
+    positive_number,
+    tolerance,
+)
 from et_tools.vm_generation_options import add_generation_options
 from et_tools.vm_kernels import LOAD
 
@@ -26,6 +34,8 @@ __all__ = [
 ]
 
 KERNEL_LIBRARIES = ("portable", "aten")
+_REPETITIONS: Final = ("iterations", "iters", "runs", "times")
+"""Names that other tools have for the number of executions."""
 BUILD_TARGETS = ("cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33", "riscv32imac", "wasm32", "host")
 
 
@@ -106,9 +116,10 @@ def run_options(parser: CommandParser) -> None:
         "--output-dir", metavar="DIR", help="write output_0.npy, output_1.npy, … to this folder"
     )
     _add(parser, "--data", "--any-data")
-    parser.add_argument(
+    repeat = parser.add_argument(
         "--repeat", type=positive_number, metavar="N", help="execute N times and print the latency"
     )
+    also_called(repeat, *_REPETITIONS)
     _add(
         parser,
         "--kernels",
@@ -163,9 +174,10 @@ def debug_options(parser: CommandParser) -> None:
 def profile_options(parser: CommandParser) -> None:
     """Add the options of `et-vm profile`."""
     _add(parser, "--method", "--input")
-    parser.add_argument(
+    repeat = parser.add_argument(
         "--repeat", type=positive_number, default=10, metavar="N", help="executions measured (default: 10)"
     )
+    also_called(repeat, *_REPETITIONS)
     parser.add_argument(
         "--warmup", type=natural_number, default=1, metavar="N", help="executions before these (default: 1)"
     )
@@ -282,9 +294,10 @@ def report_options(parser: CommandParser) -> None:
         metavar="PROFILE",
         help="times, by et-vm profile --json; repeatable, in the order of the files",
     )
-    parser.add_argument(
+    measure = parser.add_argument(
         "--measure", type=positive_number, metavar="N", help="measure times in N executions, on --input"
     )
+    also_called(measure, "repeat", *_REPETITIONS)
     _add(
         parser,
         "--method",

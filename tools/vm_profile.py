@@ -47,7 +47,7 @@ def profile_file(args: argparse.Namespace) -> None:
     from et_vm.devtools.profiling import chrome_trace, flamegraph_lines, group_rows
 
     for path in filter(None, (args.trace, args.flamegraph, args.write_etdump, args.debug_buffer)):
-        check_output(path)
+        check_output(path, [args.file, args.debug_map, *(args.input or ()), *(args.data or ())])
     program = open_program(args.file, chosen_platform(args))
     etdump = _etdump_tracer(args, program)
     measured = measure_as_told(

@@ -61,8 +61,9 @@ def report_files(args: argparse.Namespace) -> None:
     from et_tools.report.model import report_facts
     from et_tools.report.page import page
 
+    models = [*args.files, *(one.rpartition(":")[0] for one in args.files if ":" in one)]
+    check_output(args.output, [*models, *args.debug_map, *args.profile, *args.explain, *(args.data or ())])
     form = args.format or _format_of(args.output)
-    check_output(args.output)
     for option in OPTIONS:
         given = getattr(args, option)
         if len(given) > len(args.files):

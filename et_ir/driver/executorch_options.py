@@ -6,8 +6,8 @@ They have other names here, no effect, or no place.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, fields
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -43,7 +43,7 @@ def takes_executorch_options(
             translated = translate(options) if translate is not None else options
             own = {name: value for name, value in translated.items() if name in known}
             for name in translated.keys() - own.keys():
-                _check(cls.__name__, name, translated[name], known)
+                _check(cls.__name__, name, translated[name], declared)
             for name in lists:
                 if isinstance(own.get(name), str):
                     raise TypeError(f"{cls.__name__}: {name} is a list: {name}=[{own[name]!r}]")
@@ -55,11 +55,14 @@ def takes_executorch_options(
     return decorate
 
 
-def _check(configuration: str, option: str, value: object, known: list[str]) -> None:
+def _check(configuration: str, option: str, value: object, declared: Sequence[Field[Any]]) -> None:
     row = option_row(configuration, option)
     if row is None:
-        near = did_you_mean(option, known)
-        listed = f"; its options are {', '.join(name for name in known if not name.startswith('_'))}"
+        near = did_you_mean(option, [one.name for one in declared])
+        own = [one for one in declared if not one.name.startswith("_")]
+        # Of words the default, which has the form that others have.
+        named = (f"{one.name}={one.default!r}" if isinstance(one.default, str) else one.name for one in own)
+        listed = f"; its options are {', '.join(named)}"
         raise TypeError(f"{configuration} has no option '{option}'{near or listed}")
     if value is None or value == row.holds:
         return

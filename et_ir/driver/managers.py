@@ -18,7 +18,7 @@ from html import escape
 from io import TextIOBase
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Never, TextIO
+from typing import IO, TYPE_CHECKING, Any, Final, Never, TextIO
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -60,8 +60,14 @@ __all__ = [
 
 install_formatters()
 
+_OPTIONS: Final = {
+    "to_edge(program, compile_config=EdgeCompileConfig(…))": EdgeCompileConfig,
+    "to_executorch(ExecutorchBackendConfig(…))": ExecutorchBackendConfig,
+}
+"""The calls that take options, for messages."""
 
-@called_as("called as to_edge(torch.export.export(module, args))")
+
+@called_as("called as to_edge(torch.export.export(module, args))", _OPTIONS)
 def to_edge(
     programs: ExportedProgram | Mapping[str, ExportedProgram] | ModuleOp,
     constant_methods: Mapping[str, Any] | None = None,
@@ -149,7 +155,9 @@ def _warn_of_floats(module: ModuleOp, config: EdgeCompileConfig) -> None:
             warnings.warn(str(reason), stacklevel=5)
 
 
-@called_as("called as to_edge_transform_and_lower(torch.export.export(module, args), partitioner=…)")
+@called_as(
+    "called as to_edge_transform_and_lower(torch.export.export(module, args), partitioner=…)", _OPTIONS
+)
 def to_edge_transform_and_lower(
     programs: ExportedProgram | Mapping[str, ExportedProgram] | ModuleOp,
     transform_passes: MethodPasses | None = None,
@@ -292,7 +300,9 @@ class EdgeProgramManager(_Printed):
         return EdgeProgramManager(module, report, self.snapshot)
 
     @quiet_collector()
-    @called_as("called as edge.to_executorch(ExecutorchBackendConfig(…)); to_backend is for backends")
+    @called_as(
+        "called as edge.to_executorch(ExecutorchBackendConfig(…)); to_backend is for backends", _OPTIONS
+    )
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
         """Lower to registers, plan memory and check; the file is made when it is asked for.
 

@@ -281,6 +281,9 @@ class ModelFolder:
 
 
 def _json(path: Path, what: str) -> dict[str, Any]:
+    if path.exists() and not path.is_file():
+        # A pipe or a device may have no end.
+        raise LanguageModelError(f"{path}: not a regular file")
     try:
         found: Any = json.loads(path.read_bytes())
     except FileNotFoundError:

@@ -13,7 +13,8 @@ program = torch.export.export(convert_pt2e(prepared), inputs)
 ```
 """
 
-import et_ir.quantization.quiet_torchao  # noqa: F401  (before the modules that import torchao)
+# Before the modules that import torchao.
+import et_ir.quantization.quiet_torchao  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from et_ir.quantization.config import QuantizationConfig, get_symmetric_quantization_config
 from et_ir.quantization.flow import quantize
 from et_ir.quantization.layers import Layer

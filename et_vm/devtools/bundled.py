@@ -28,6 +28,7 @@ from et_schema.bundled_program import (
     Tensor,
     Value,
 )
+from et_schema.call_errors import called_as
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.scalar_type import numpy_dtype, scalar_type_of
 from et_vm.interchange import to_numpy
@@ -267,6 +268,7 @@ def _compare(found: Any, wanted: Any, rtol: float, atol: float, where: str) -> N
         )
 
 
+@called_as("called as bundle(program, [('forward', inputs, outputs), …], stream)")
 def bundle(
     program: bytes | memoryview,
     cases: Sequence[tuple[str, Sequence[Any], Sequence[Any]]],
@@ -275,10 +277,11 @@ def bundle(
     """Write a `.pte` file with test cases (method, inputs, expected outputs: arrays and numbers) as a `.bpte`.
 
     Returns its size in bytes. Needs the package `flatbuffers`, of the extra `compiler`. Raises
-    ExecutorchError(InvalidType) for a value that such a file cannot have.
+    ExecutorchError(InvalidType) for a value that such a file cannot have, and TypeError for arguments of other kinds.
     """
     from et_schema.bpte import write_bpte
 
+    _check_arguments(program, cases, stream)
     suites: dict[str, BundledMethodTestSuite] = {}
     for method, inputs, outputs in cases:
         suite = suites.setdefault(method, BundledMethodTestSuite(method_name=method, test_cases=[]))
@@ -287,6 +290,24 @@ def bundle(
         )
     # In this order stock's runtime finds them, too.
     return write_bpte(program, [suites[name] for name in sorted(suites)], stream)
+
+
+def _check_arguments(program: object, cases: object, stream: object) -> None:
+    """Raise TypeError for what is no program, no test cases or no file to write into."""
+    if not isinstance(program, bytes | bytearray | memoryview):
+        way = f"; as in Path({program!r}).read_bytes()" if isinstance(program, str) else ""
+        raise TypeError(f"the bytes of a program (.pte) are expected, not {type(program).__name__}{way}")
+    is_listed = hasattr(cases, "__getitem__") and not isinstance(cases, Mapping)
+    for case in cast("Sequence[object]", cases if is_listed else [cases]):
+        fields = cast("Sequence[object]", case) if isinstance(case, tuple | list) else ()
+        if len(fields) != 3:
+            raise TypeError(
+                "test cases are a list of ('forward', inputs, outputs), the method's name and two lists, "
+                f"not of {type(cast('object', case)).__name__}"
+            )
+    if not hasattr(stream, "write"):
+        way = f": open({stream!r}, 'wb')" if isinstance(stream, str) else ""
+        raise TypeError(f"a file that is open for writing is expected, not {type(stream).__name__}{way}")
 
 
 def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram) -> bytes:

@@ -47,10 +47,16 @@ _FRAME: Final = {"file": str, "line": int, "function": str, "code": str}
 _DELEGATE: Final = {"backend": str, "identifiers": dict}
 
 
+_DEEPEST: Final = 1_000
+"""Parts of a module's path: reports have a group for each beginning of it."""
+
+
 def _is_row(value: Any) -> bool:
     if not _has(value, _ROW):
         return False
     row = cast("dict[str, Any]", value)
+    if row.get("module", "").count(".") >= _DEEPEST:
+        return False
     delegate: Any = row.get("delegate") or {}
     if not (
         _is_list(row.get("source") or [], lambda frame: _has(frame, _FRAME))

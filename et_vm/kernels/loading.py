@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from types import ModuleType
 
+from et_schema.call_errors import called_as
 from et_schema.errors import Error, ExecutorchError
 from et_schema.user_code import LoadError as KernelLoadError
 from et_schema.user_code import import_place
@@ -19,13 +20,23 @@ module that has them.
 """
 
 
+@called_as("called as et_vm.load_kernels('kernels.py'), once for each file")
 def load_kernels(place: str | PathLike[str] | ModuleType) -> KernelsOf:
     """The kernels of a Python file (`mykernels.py`), of a module (`package.kernels`), or of a module object.
 
     Raises LoadError, an ExecutorchError, for what cannot be imported, and
     ExecutorchError: RegistrationAlreadyRegistered for two kernels of one operator and key, NotFound without any.
+    Raises TypeError for what names no module.
     """
-    found = kernels_of(place if isinstance(place, ModuleType) else import_place(place))
+    if isinstance(place, ModuleType):
+        module = place
+    elif isinstance(place, str) or hasattr(place, "__fspath__"):
+        module = import_place(place)
+    else:
+        raise TypeError(
+            f"kernels are those of a file, 'kernels.py', or of a module, not of a {type(place).__name__}"
+        )
+    found = kernels_of(module)
     if not found.declared:
         raise ExecutorchError(
             Error.NotFound,

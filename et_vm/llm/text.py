@@ -42,6 +42,9 @@ class Tokenizer:
         place = Path(path)
         self.file = place / _FILE if place.is_dir() else place
         try:
+            if place.is_dir() and self.file.exists() and not self.file.is_file():
+                # A pipe or a device that the user has not named: it may have no end.
+                raise OSError(f"{self.file}: not a regular file")
             text = self.file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ExecutorchError(Error.AccessFailed, f"no tokenizer: {error}", where=str(path)) from None

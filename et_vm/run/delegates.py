@@ -173,6 +173,7 @@ def _hint(backend_id: str, backends: BackendRegistry) -> str:
         return "it is registered, but not available on this machine"
     there = ", ".join(names) or "none"
     added = worded(
-        python=f"Runtime(…).backend_registry.register({backend_id!r}, backend)", command="et-vm --load FILE"
+        python=f"Runtime(…).backend_registry.register({backend_id!r}, backend)",
+        command="et-vm run --load FILE",
     )
     return f"backends are: {there}; add one with {added}"

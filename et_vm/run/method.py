@@ -64,6 +64,7 @@ class Method:
             way = ": call it, method(x), or method.execute([x])" if name in ("run", "forward") else ""
             raise AttributeError(f"'Method' object has no attribute '{name}'{way}")
 
+    @called_as("made by Runtime.get().load_program('model.pte').load_method('forward')")
     def __init__(
         self,
         pte: PteFile,

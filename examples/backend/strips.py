@@ -25,7 +25,7 @@ from et_vm.backend import BackendExecuteContext, BackendInitContext
 FUNCTIONS: dict[str, Any] = {
     "add.Tensor": np.add,
     "mul.Tensor": np.multiply,
-    "relu": lambda x, out: np.maximum(x, 0, out),
+    "relu": lambda x, out: np.maximum(x, 0, out=out),
 }
 
 

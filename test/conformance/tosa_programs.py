@@ -47,6 +47,17 @@ def activations(x: Tensor) -> tuple[Tensor, ...]:
     )
 
 
+def formulas(x: Tensor) -> tuple[Tensor, ...]:
+    y = x.abs()
+    return (
+        *(x.sinh(), x.cosh(), x.tan(), x.asinh(), (y + 1).acosh(), (x * 0.25).atanh()),
+        *(x.expm1(), y.log1p(), y.log10(), torch.logit(y * 0.25), x.exp2(), x**5, x.pow(-1)),
+        *(x.sign(), x.trunc(), x.isinf(), x.isnan(), x.clamp(x - 1, x * 0.5), 2 / x),
+        *(functional.selu(x), functional.celu(x, 0.5), functional.softplus(x), functional.mish(x)),
+        functional.threshold(x, 0.5, -7.0),
+    )
+
+
 def reductions(x: Tensor) -> tuple[Tensor, ...]:
     return x.sum(1), x.mean((0, 2)), x.amax(-1), x.amin(0, keepdim=True), x.var(1), x.prod(2), x.mean()[None]
 
@@ -94,6 +105,7 @@ CASES: dict[str, Case] = {
     "functions": _function(functions, _x(3, 5)),
     "comparisons": _function(comparisons, _x(3, 5), _x(3, 5)),
     "activations": _function(activations, _x(4, 7) * 3),
+    "formulas": _function(formulas, _x(4, 7)),
     "reductions": _function(reductions, _x(2, 3, 4)),
     "softmax": _function(softmaxes, _x(2, 3, 4)),
     "shapes": _function(shapes, _x(2, 3, 4)),

@@ -21,6 +21,7 @@ def main() -> int:
     )
     parser.add_argument("areas", nargs="*", metavar="AREA", default=AREAS, help="default: all")
     parser.add_argument("--only", default="", help="a word of what is tried")
+    parser.add_argument("--hide-next", action="store_true", help="neither run nor print the next tries")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         template = Path(scratch, "template")
@@ -35,6 +36,8 @@ def main() -> int:
                 with entered(folder):
                     ran = try_first(mistake)
                     print(f"\n$ {mistake.tried}\n[{ran.code}] {message_of(ran)}")
+                    if args.hide_next:
+                        continue
                     if mistake.then != mistake.tried or mistake.write:
                         again = try_again(mistake)
                         print(

@@ -259,8 +259,9 @@ def scale_out(ctx: PrepareContext, self: values.Tensor, factor: float, out: valu
 
 
 def split_out(ctx: PrepareContext, self: values.Tensor, out: list[values.Tensor]) -> Step:
+    ctx.check(bool(out), arg="out", expected="a tensor", got=out)
     ctx.check(bool(self.sizes), arg="self", expected="a dimension to split", got=self.sizes)
-    piece = (self.sizes[0] // max(len(out), 1), *self.sizes[1:])
+    piece = (self.sizes[0] // len(out), *self.sizes[1:])
     ctx.check(self.sizes[0] == piece[0] * len(out), arg="self", expected=f"{len(out)} parts", got=self.sizes)
     for target in out:
         ctx.check(target.dtype == self.dtype, arg="out", expected=self.dtype, got=target.dtype)

@@ -12,6 +12,7 @@ from et_ir.backends.coreml.translation import Made, Translation
 from et_ir.backends.formula_rules import Maker, Nodes, always, find
 from et_ops.formulas import Builder, Literal
 from et_schema.mil import MilTypeName
+from et_schema.mil_operations import BINARY, COMPARISONS, UNARY
 
 __all__ = ["NODES", "MilBuilder"]
 
@@ -55,20 +56,10 @@ def _leaky_relu(slope: float) -> Maker:
     return _unary("leaky_relu", alpha=float(slope))
 
 
-_UNARY: Final = """
-    abs acos asin atan atanh ceil cos cosh erf exp floor relu round sigmoid sign silu sin sinh sqrt square tan tanh
-"""
-
 NODES: Final[Nodes] = {
-    **{name: always(_unary(name)) for name in _UNARY.split()},
-    **{name: _binary(name) for name in ("add", "sub", "mul", "maximum", "minimum", "pow")},
-    "div": _binary("real_div"),
-    "eq": _binary("equal", MilTypeName.BOOL),
-    "ne": _binary("not_equal", MilTypeName.BOOL),
-    "lt": _binary("less", MilTypeName.BOOL),
-    "le": _binary("less_equal", MilTypeName.BOOL),
-    "gt": _binary("greater", MilTypeName.BOOL),
-    "ge": _binary("greater_equal", MilTypeName.BOOL),
+    **{name: always(_unary(name)) for name in UNARY},
+    **{name: _binary(operation) for name, operation in BINARY.items()},
+    **{name: _binary(operation, MilTypeName.BOOL) for name, operation in COMPARISONS.items()},
     "select": always(_select),
     "log": always(_unary("log", epsilon=0.0)),
     "gelu": _gelu,

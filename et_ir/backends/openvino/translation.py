@@ -59,6 +59,8 @@ class Translation:
         self._method = method
         self._values: dict[SSAValue, Node] = {}
         self._parameters: list[Node] = []
+        self.factors: frozenset[tuple[int, ...]] | None = None
+        """Sizes of the constants that products have as they are, where a rule has asked for them."""
         self.made: list[tuple[SchemaOp, Sequence[Node]]] = []
         """The nodes that the results of each op are."""
 

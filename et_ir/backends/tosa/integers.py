@@ -167,7 +167,7 @@ class Integers:
         op = dequantized(value)
         if op is None:
             raise CannotLegalize("an operand is not dequantized")
-        return t.value(op.operands[0]), quantization_of(op, self.symbols)
+        return t.operand(op.operands[0]), quantization_of(op, self.symbols)
 
 
 _Lower = Callable[[Integers, Legalizer, SchemaOp, Quantization], SSAValue]

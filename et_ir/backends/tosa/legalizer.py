@@ -6,7 +6,9 @@ rule says only what TOSA cannot express.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import copysign, inf
 from typing import Final
 
 import numpy as np
@@ -14,6 +16,8 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from et_ir.analysis.dim_orders import straight
+from et_ir.backends.formula_rules import find
+from et_ir.backends.tosa.arithmetic import NODES
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
@@ -21,6 +25,7 @@ from et_ir.dialects.tosa import OP_CLASSES, ConstOp, ConstShapeOp, TosaOp
 from et_ir.dialects.tosa.attributes import dtype_of, type_of
 from et_ir.dialects.tosa.ops import INLINE_ELEMENTS, tensor_of
 from et_ir.evaluation.arrays import Array, array_of
+from et_ops.formulas import Builder, Literal
 from et_schema.tosa_graph import DType, Op
 from et_schema.tosa_ops import numpy_name
 
@@ -35,14 +40,17 @@ class CannotLegalize(ValueError):
     """An op that no operators of TOSA compute; the message says why."""
 
 
-class Legalizer:
+class Legalizer(Builder[SSAValue]):
     """Makes ops of the `tosa` dialect, and inserts them before the op that is legalized.
+
+    Arithmetic is that of formulas, and takes integers where the operators of TOSA that it is made of do.
 
     With `dry`, ops are made in a block of their own, and constants have types but no elements: for those who ask
     whether an op can be legalized.
     """
 
     def __init__(self, symbols: Globals, *, dry: bool = False):
+        super().__init__()
         self.symbols = symbols
         self.block = Block()
         self._dry = dry
@@ -65,14 +73,14 @@ class Legalizer:
 
     def emit(self, op: Op, *inputs: SSAValue, result: DType | None = None, **attributes: object) -> SSAValue:
         """The result of an operator. Raises `ValueError` for operands that it does not take."""
-        values = [self.value(one) for one in inputs]
+        values = [self.operand(one) for one in inputs]
         made = OP_CLASSES[op](values, attributes, result=result)
         self.insert(made)
         return made.output
 
     # -- values
 
-    def value(self, value: SSAValue) -> SSAValue:
+    def operand(self, value: SSAValue) -> SSAValue:
         """A value as an operand: constants of the program become ops."""
         if not isinstance(value.owner, GetOp):
             return value
@@ -147,7 +155,7 @@ class Legalizer:
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The elements of a value in another shape."""
         if self.shape_of(value) == tuple(shape):
-            return self.value(value)
+            return self.operand(value)
         array = self.constant(value)
         if array is not None:
             return self.const(array.reshape(shape), self.dtype(value), self._key(value))
@@ -156,7 +164,7 @@ class Legalizer:
     def transpose(self, value: SSAValue, perms: Sequence[int]) -> SSAValue:
         """A value with its dimensions in another order: dimension `k` of the result is `perms[k]` of the value."""
         if tuple(perms) == straight(len(perms)):
-            return self.value(value)
+            return self.operand(value)
         array = self.constant(value)
         if array is not None:
             return self.const(array.transpose(perms), self.dtype(value), self._key(value))
@@ -174,7 +182,7 @@ class Legalizer:
     def slice(self, value: SSAValue, start: Sequence[int], size: Sequence[int]) -> SSAValue:
         """A box of a value."""
         if self.shape_of(value) == tuple(size):
-            return self.value(value)
+            return self.operand(value)
         return self.emit(Op.SLICE, value, self.shape(start), self.shape(size))
 
     def part(self, value: SSAValue, dim: int, start: int, size: int) -> SSAValue:
@@ -187,7 +195,7 @@ class Legalizer:
     def pad(self, value: SSAValue, amounts: Sequence[int], number: float = 0.0) -> SSAValue:
         """A value with elements put before and after those of each dimension: a pair of counts for each."""
         if not any(amounts):
-            return self.value(value)
+            return self.operand(value)
         return self.emit(Op.PAD, value, self.shape(amounts), self.splat(number, self.dtype(value)))
 
     def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
@@ -209,42 +217,29 @@ class Legalizer:
             return self.emit(op, left, right, self.splat(0, DType.INT8))
         return self.emit(op, left, right)
 
-    def add(self, left: SSAValue, right: SSAValue | float) -> SSAValue:
-        """A sum."""
-        return self.binary(Op.ADD, left, self.operand(right, left))
+    def number(self, value: float, like: SSAValue) -> SSAValue:
+        """A number as a constant of the element type and the rank of `like`, if that type holds it."""
+        dtype = self.dtype(like)
+        kind = np.dtype(numpy_name(dtype))
+        with np.errstate(over="ignore", invalid="ignore"):
+            held = np.asarray(value).astype(kind)
+        if held != value if dtype not in FLOATS else np.isinf(held) and not np.isinf(value):
+            raise CannotLegalize(f"the number {value}, with elements of {dtype.name}")
+        return self.splat(held.item(), dtype, len(self.shape_of(like)))
 
-    def sub(self, left: SSAValue, right: SSAValue | float) -> SSAValue:
-        """A difference."""
-        return self.binary(Op.SUB, left, self.operand(right, left))
+    def native(self, name: str, literals: Sequence[Literal]) -> Callable[..., SSAValue] | None:
+        make = find(NODES, name, literals)
+        return None if make is None else partial(make, self)
 
-    def mul(self, left: SSAValue, right: SSAValue | float) -> SSAValue:
-        """A product of elements."""
-        return self.binary(Op.MUL, left, self.operand(right, left))
-
-    def operand(self, value: SSAValue | float, like: SSAValue) -> SSAValue:
-        """A tensor, or a number as a constant of the element type and the rank of `like`."""
-        if isinstance(value, SSAValue):
-            return value
-        return self.splat(value, self.dtype(like), len(self.shape_of(like)))
-
-    def negate(self, value: SSAValue) -> SSAValue:
-        """The elements with the other sign."""
-        zero = self.zero_point(value)
-        return self.emit(Op.NEGATE, value, zero, zero)
+    def div(self, x: SSAValue, y: SSAValue | float) -> SSAValue:
+        """A quotient; that of a number is a product with its reciprocal, which is infinite for a zero."""
+        if isinstance(y, SSAValue):
+            return super().div(x, y)
+        return self.mul(x, 1.0 / y if y else copysign(inf, y))
 
     def zero_point(self, value: SSAValue, number: int = 0) -> SSAValue:
         """The zero point of a value: a constant of one element of its type."""
         return self.splat(number, self.dtype(value))
-
-    def clamp(self, value: SSAValue, low: float | None, high: float | None) -> SSAValue:
-        """The elements between two limits, where there are limits."""
-        if self.dtype(value) in FLOATS:
-            limits = (-np.inf, np.inf)
-        else:
-            kind = np.iinfo(numpy_name(self.dtype(value)))
-            limits = (kind.min, kind.max)
-        low, high = (limits[0] if low is None else low), (limits[1] if high is None else high)
-        return self.emit(Op.CLAMP, value, min_val=min(low, high), max_val=high)
 
     def reduce(self, op: Op, value: SSAValue, dims: Sequence[int]) -> SSAValue:
         """A reduction of dimensions, which stay with size one."""

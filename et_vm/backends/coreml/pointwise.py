@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
+from et_schema.mil_operations import BINARY, COMPARISONS, UNARY
 from et_vm.backends.coreml.sites import Maker, Prepared, Site, broadcast, reduced
-from et_vm.kernels.array_formulas import ArrayBuilder, error_function
+from et_vm.kernels.array_formulas import ArrayBuilder
 from et_vm.values import Array
 
 __all__ = ["MAKERS"]
@@ -60,7 +61,7 @@ def _with(function: Callable[..., Any], **defaults: float) -> Maker:
     """A function of an operand and of constant numbers, each with its default."""
 
     def make(site: Site) -> Prepared:
-        numbers = [np.float32(site.number(name, default)) for name, default in defaults.items()]
+        numbers = [site.number(name, default) for name, default in defaults.items()]
         _elementwise(site, "x")
 
         def kernel(x: Array) -> Array:
@@ -72,10 +73,10 @@ def _with(function: Callable[..., Any], **defaults: float) -> Maker:
 
 
 def _by_formula(operator: str, *arguments: Any) -> Callable[..., Array]:
-    """An operator of the library, of an operand and of numbers, with further arguments behind these."""
+    """An operator of the library, of operands and of numbers, with further arguments behind these."""
 
-    def kernel(x: Array, *numbers: float) -> Array:
-        return ArrayBuilder().operator(operator, x, *map(float, numbers), *arguments)
+    def kernel(*given: Array | float) -> Array:
+        return ArrayBuilder().operator(operator, *given, *arguments)
 
     return kernel
 
@@ -236,55 +237,12 @@ def _floor_div(x: Array, y: Array) -> Array:
 
 
 MAKERS: Final[dict[str, Maker]] = {
+    **{name: _unary(_by_formula(name)) for name in UNARY},
     **{
-        name: _unary(cast("Callable[[Array], Any]", function))
-        for name, function in {
-            "abs": np.abs,
-            "acos": np.arccos,
-            "asin": np.arcsin,
-            "atan": np.arctan,
-            "atanh": np.arctanh,
-            "ceil": np.ceil,
-            "cos": np.cos,
-            "cosh": np.cosh,
-            "erf": error_function,
-            "exp": np.exp,
-            "floor": np.floor,
-            "relu": _by_formula("relu"),
-            "round": np.rint,
-            "sigmoid": _by_formula("sigmoid"),
-            "sign": np.sign,
-            "silu": _by_formula("silu"),
-            "sin": np.sin,
-            "sinh": np.sinh,
-            "sqrt": np.sqrt,
-            "square": np.square,
-            "tan": np.tan,
-            "tanh": np.tanh,
-        }.items()
+        operation: _binary(_by_formula(operator)) for operator, operation in {**BINARY, **COMPARISONS}.items()
     },
-    **{
-        name: _binary(function)
-        for name, function in {
-            "add": np.add,
-            "equal": np.equal,
-            "floor_div": _floor_div,
-            "greater": np.greater,
-            "greater_equal": np.greater_equal,
-            "less": np.less,
-            "less_equal": np.less_equal,
-            "logical_and": np.logical_and,
-            "logical_or": np.logical_or,
-            "logical_xor": np.logical_xor,
-            "maximum": np.maximum,
-            "minimum": np.minimum,
-            "mul": np.multiply,
-            "not_equal": np.not_equal,
-            "pow": np.power,
-            "real_div": np.divide,
-            "sub": np.subtract,
-        }.items()
-    },
+    **{f"logical_{name}": _binary(getattr(np, f"logical_{name}")) for name in ("and", "or", "xor")},
+    "floor_div": _binary(_floor_div),
     "cast": _cast,
     "clip": _with(np.clip, alpha=-np.inf, beta=np.inf),
     "elu": _with(_by_formula("elu", 1.0, 1.0), alpha=1.0),

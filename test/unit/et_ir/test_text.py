@@ -1,9 +1,13 @@
 """Reading modules: a type written in the same way twice is parsed once, and is the type that it says."""
 
+import io
+
 import pytest
 from support.modules import parse
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import ParseError
+
+from et_ir.text import print_module
 
 
 def arguments(*types: str) -> list[object]:
@@ -121,3 +125,78 @@ def error_of(type: str) -> str:
     with pytest.raises(ParseError) as raised:
         arguments(type)
     return raised.value.msg
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[" * 60 + "1" + "]" * 60,
+        "1.0 : f64",
+        "affine_map<(d0) -> (d0 * -2 + 1, d0 floordiv 3 mod 2)>",
+        "affine_map<(d0) -> (" + " + ".join(["d0"] * 60) + ")>",
+        "affine_map<() -> (9223372036854775807)>",
+        "0x" + "F" * 3570 + " : i15000",
+    ],
+)
+def test_values_that_are_printed_and_read_again(value: str) -> None:
+    text = io.StringIO()
+    print_module(parse(f"builtin.module attributes {{a = {value}}} {{}}"), text)
+    again = io.StringIO()
+    print_module(parse(text.getvalue()), again)
+    assert text.getvalue() == again.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("[" * 70 + "1" + "]" * 70, "attributes are nested more than 64 deep"),
+        ("tuple<" * 150 + "i1" + ">" * 150, "attributes are nested more than 64 deep"),
+        ("{a = " * 70 + "1" + "}" * 70, "attributes are nested more than 64 deep"),
+        ("() -> (" * 150 + "i1" + ")" * 150, "attributes are nested more than 64 deep"),
+        ("9" * 4301, "a whole number has at most 4,300 digits"),
+        ("0x" + "F" * 3571, "a whole number has at most 3,570 digits"),
+        ("array<i16777215: 1>", "not implemented"),
+        ("dense<1> : tensor<2xi16777215>", "not implemented|not supported|Unsupported"),
+        ("1.0 : f80", "values of type f80 are not implemented"),
+        ("1.0 : f128", "values of type f128 are not implemented"),
+        (
+            "affine_map<(d0) -> (" + " + ".join(["d0"] * 5000) + ")>",
+            "affine expression is nested more than 64",
+        ),
+        (
+            "affine_set<(d0) : (" + " + ".join(["d0"] * 5000) + " >= 0)>",
+            "affine expression is nested more than 64",
+        ),
+        ("affine_map<() -> (" + " * ".join(["9999999999"] * 3000) + ")>", "more than 64 bits"),
+        ("affine_map<() -> (1 floordiv 0)>", "by zero"),
+        ("affine_map<() -> (1 mod 0)>", "by zero"),
+    ],
+)
+def test_values_that_cannot_be_printed(value: str, message: str) -> None:
+    with pytest.raises(ParseError, match=message):
+        parse(f"builtin.module attributes {{a = {value}}} {{}}")
+
+
+def test_attributes_that_are_nested_by_aliases_and_without() -> None:
+    aliases = "#a0 = [1]\n" + "".join(f"#a{i} = [#a{i - 1}]\n" for i in range(1, 40))
+    with pytest.raises(ParseError, match="with those of alias #a39, attributes are nested more than 64 deep"):
+        parse(aliases + "builtin.module attributes {a = " + "[" * 40 + "#a39" + "]" * 40 + "} {}")
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "depth"),
+    [("callsite(", " at unknown)", 250), ("fused[", "]", 125), ("fused<[1]>[", "]", 125), ('"a"(', ")", 250)],
+)
+def test_nesting_of_locations(start: str, end: str, depth: int) -> None:
+    def text(depth: int) -> str:
+        return f"func.func @f() {{ func.return loc({start * depth}unknown{end * depth}) }}\n"
+
+    for debuginfo in (False, True):
+        print_module(parse(text(depth)), io.StringIO(), debuginfo=debuginfo)
+    with pytest.raises(ParseError, match=r"locations are nested more than 256 deep|too deeply nested"):
+        parse(text(depth * 2))
+
+
+def test_external_resources() -> None:
+    with pytest.raises(ParseError, match="only dialect resources are supported"):
+        parse('{-# external_resources: {x: {y: "0x01"}} #-}\nbuiltin.module {}')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -54,6 +55,21 @@ def test_unknown_argument() -> None:
     assert message(Counter().clear, now=True) == (
         "Counter.clear() has no argument 'now'; it is called as Counter().clear()"
     )
+
+
+@dataclass
+class Settings:
+    speed: int = 1
+
+
+@called_as("called as run()", {"run(Settings(…))": Settings})
+def run(settings: Settings | None = None) -> None:
+    """A call that is configured."""
+
+
+def test_options_in_the_place_of_arguments() -> None:
+    assert message(run, speed=2) == "run() has no argument 'speed'; it is an option: run(Settings(speed=…))"
+    assert message(run, place=2) == "run() has no argument 'place'; its arguments are settings"
 
 
 def test_errors_from_within_are_kept() -> None:

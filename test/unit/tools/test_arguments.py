@@ -98,7 +98,7 @@ def test_version(command: Command, name: str) -> None:
             ("et-compile", "relu.mlir", "--input", "x.npy"),
             ": --input x.npy (see et-compile --help)",
         ),  # not --pin
-        (("et-vm", "report", "x.pte", "-o", "x.html", "--times"), ": --times (see et-vm report --help)"),
+        (("et-vm", "report", "x.pte", "-o", "x.html", "--times"), ": --times, did you mean '--measure'?"),
         (
             ("et-vm", "report", "x.pte", "-o", "x.html", "--emit", "edge"),
             ": --emit edge: options of et-compile are given by --compile '--emit edge'",
@@ -150,7 +150,7 @@ HUGE = "9" * 5000
         ("et-vm", "debug", "relu.pte", "--command", f"break model.py:{HUGE}"),
         ("et-compile", "relu.mlir", "-o", "x.pte", "--tensor-alignment", HUGE),
         ("et-compile", "models.py:net", "-o", "x.pte", "--default-bound", f"x.0={HUGE}"),
-        ("et-compile", "relu.mlir", "-o", "x.pte", "--stop-after", f"cse,{HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.mlir", "--stop-after", f"cse,{HUGE}"),
         ("et-compile", "relu.mlir", "-o", "x.pte", "--rewrite-limit", HUGE),
         ("et-compile", "relu.mlir", "-o", "x.pte", f"--check-passes=random:{HUGE}"),
         ("et-compile", "models.py:net", "-o", "x.pte", "--quantize", f"8da4w:group={HUGE}"),

@@ -125,7 +125,8 @@ def test_programs_that_are_not_there(command: Command, model: str, message: str)
 def test_layers_of_another_element_type(command: Command) -> None:
     ran = command("et-compile", "subjects.py:double_linear", "-o", "x.pte", "-q")
     assert ran.code == 3
-    assert "mix element types: f64, f32\n  fix: use one type, in PyTorch with x.float()" in ran.err
+    fix = "use one type, in PyTorch with x.to(dtype) or module.to(dtype); "
+    assert f"mix element types: f64, f32\n  fix: {fix}" in ran.err
     ran = command("et-compile", "subjects.py:double_norm", "-o", "x.pte", "-q")
     assert ran.code == 3
     assert "\n  fix: use one type for the operands, in PyTorch with x.float()" in ran.err
@@ -248,7 +249,7 @@ def test_what_is_not_supported_is_named_with_its_lines(command: Command) -> None
 
 
 FAULTS = {
-    "edge.acme.gain": ("twice = ", "define one, write its kernel"),
+    "edge.acme.gain": ("twice = ", "define one, export again, write its kernel"),
     "aten.to.dtype": ("half = ", "compute complex numbers in float32"),
     "aten.to.dtype ": ("short = ", "convert to a signed integer type"),
     "aten.quantize_per_tensor": ("bytes = ", "quantise with PT2E"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fuzz.commands import good_files
 from support.command_line import Command
 
 PLAN = """program.parameter @w : tensor<2xf32> = #program.data<f32, [1.0, 2.0]> {{executorch.data_file = "{file}"}}
@@ -94,3 +95,56 @@ def test_headers_beside_an_object_are_those_of_an_object(command: Command) -> No
     Path("net.h").unlink()
     assert command(*line).code == 0
     assert command(*line).code == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "et-opt stored.mlir -o stored.safetensors",
+        "et-opt stored.mlir -o stored.txt",
+        "et-opt net.mlir --weights stored.safetensors -o ./stored.safetensors",
+        "et-opt stored.mlir --weights stored.safetensors -o linked.safetensors",
+        "et-reduce stored.mlir --keep true -q -o stored.safetensors",
+        "et-compile stored.mlir -q -o stored.safetensors",
+        "et-compile stored.mlir -q --emit edge -o stored.txt",
+        "et-translate --pte-to-mlir good.pte -o good.pte",
+        "et-translate --mlir-to-pte planned.mlir -o planned.mlir",
+        "et-translate --mlir-to-pte planned.mlir -o planned.safetensors",
+        "et-vm report good.pte -o ../work/good.pte",
+        "et-vm report good.pte --debug-map map.json -o map.json",
+        "et-vm report net.py:net -o net.py",
+        "et-vm bundle good.pte --input ones -o good.pte",
+        "et-vm bundle good.pte --input x.npy -o x.npy",
+        "et-vm ops good.pte -o good.pte",
+        "et-vm profile good.pte --repeat 1 --no-peak --trace good.pte",
+        "et-vm profile good.pte --repeat 1 --no-peak --flamegraph good.pte",
+        "et-vm profile good.pte --repeat 1 --no-peak --write-etdump good.pte",
+        "et-vm info good.pte --plan --svg linked.pte",
+    ],
+)
+def test_inputs_are_not_replaced(
+    command: Command, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    for name, content in good_files().items():
+        Path(name).write_bytes(content)
+    Path("net.py").write_text("def net(): ...\n")
+    Path("linked.safetensors").symlink_to("stored.safetensors")
+    Path("linked.pte").symlink_to("good.pte")
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    ran = command(*line.split())
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+    assert ran.code == 2
+    assert "would overwrite" in ran.err
+
+
+def test_texts_and_bundles_are_replaced_by_their_own(command: Command) -> None:
+    for name, content in good_files().items():
+        Path(name).write_bytes(content)
+    for line in (
+        "et-opt stored.mlir -o stored.mlir",
+        "et-opt stored.mlir --weights stored.safetensors -o stored.mlir",
+        "et-vm bundle good.bpte --input ones -o good.bpte",
+    ):
+        assert command(*line.split()).code == 0

@@ -24,7 +24,7 @@ def _linear(t: Translation, op: SchemaOp) -> Node:
     """
     weight: SSAValue = op.arg("weight")
     sizes = shape_of(weight)
-    if len(set(sizes)) == 1 and _is_restorable(weight) and sizes in _factors(op):
+    if len(set(sizes)) == 1 and _is_restorable(weight) and sizes in _factors(t, op):
         product = t.nodes.matmul(
             t.read(op, "input"), t.nodes.constant(t.restored(weight).T.copy()), False, False
         )
@@ -37,17 +37,20 @@ def _is_restorable(value: SSAValue) -> bool:
     return is_constant(value) or is_quantized_constant(value)
 
 
-def _factors(op: SchemaOp) -> set[tuple[int, ...]]:
+def _factors(t: Translation, op: SchemaOp) -> frozenset[tuple[int, ...]]:
     """The sizes of constants that operators beside a layer multiply with as they are."""
-    block = op.parent
-    assert block is not None
-    return {
-        shape_of(operand)
-        for other in block.ops
-        if (rule := RULES.get(other.name.removeprefix("edge."))) and rule.lower in (_product, _added_product)
-        for operand in other.operands
-        if _is_restorable(operand)
-    }
+    if t.factors is None:
+        block = op.parent
+        assert block is not None
+        t.factors = frozenset(
+            shape_of(operand)
+            for other in block.ops
+            if (rule := RULES.get(other.name.removeprefix("edge.")))
+            and rule.lower in (_product, _added_product)
+            for operand in other.operands
+            if _is_restorable(operand)
+        )
+    return t.factors
 
 
 def _biased(t: Translation, product: Node, bias: SSAValue | None, op: SchemaOp) -> Node:

@@ -158,4 +158,4 @@ def _leave(t: Legalizer, end: ReturnOp) -> None:
         zip(list(end.arguments), method.function_type.outputs.data, strict=True)
     ):
         if is_tensor(type):
-            end.operands[number] = t.transpose(t.value(value), memory_order(type))
+            end.operands[number] = t.transpose(t.operand(value), memory_order(type))

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from et_ir.backends.tosa.rules import (
-    activations,
-    arithmetic,
-    comparisons,
     convolution,
+    logic,
     normalization,
+    pointwise,
     pooling,
     products,
     quantization,
@@ -25,11 +24,10 @@ from et_ir.backends.tosa.rules.rule import Rule
 __all__ = ["RULES", "Rule"]
 
 RULES: Final[dict[str, Rule]] = {
-    **activations.RULES,
-    **arithmetic.RULES,
-    **comparisons.RULES,
+    **logic.RULES,
     **convolution.RULES,
     **normalization.RULES,
+    **pointwise.RULES,
     **pooling.RULES,
     **products.RULES,
     **quantization.RULES,

@@ -127,7 +127,7 @@ def _padded(t: Legalizer, op: SchemaOp) -> SSAValue:
 
 
 def _flipped(t: Legalizer, op: SchemaOp) -> SSAValue:
-    made = t.value(op.arg("self"))
+    made = t.operand(op.arg("self"))
     rank = len(t.shape_of(made))
     for dim in op.arg("dims"):
         made = t.emit(Op.REVERSE, made, axis=axis(int(dim), rank))

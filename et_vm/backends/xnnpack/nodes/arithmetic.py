@@ -64,7 +64,7 @@ def prelu(site: Site, node: Node2x1) -> list[Step]:
         call(np.greater, x.array, zero, kept),
         # Also where x is kept, which no slope may change: 0 times an infinite one is not a number.
         call(np.multiply, x.array, slope.array, out.array),
-        call(np.copyto, out.array, x.array, "same_kind", kept),
+        (np.copyto, (out.array, x.array, "same_kind", kept)),
     ]
 
 

@@ -67,6 +67,7 @@ FUNCTIONS: Final[dict[str, tuple[Callable[[Tensor], Tensor], Tensor]]] = {
 LEFT: Final[dict[str, dict[str, str]]] = {
     "coreml": {},
     "openvino": {},
+    "tosa": {"divide and truncate": "a quotient that is rounded"},
     "xnnpack": {
         **dict.fromkeys(("acosh", "asinh", "isinf", "isnan", "trunc", "sign"), "XNNPACK has no such node"),
         **dict.fromkeys(("atanh", "log1p", "mish", "softplus", "threshold"), "XNNPACK has no such node"),

@@ -113,6 +113,7 @@ def test_calls_of_delegates(tmp_path: Path, modules: tuple[str, ...], around: st
         {"instruction": 0, "module": "", "source": 3},
         {"instruction": 0, "module": "", "source": [{}]},
         {"instruction": True, "module": ""},
+        {"instruction": 0, "module": "a." * 1000},
         {"instruction": 0, "module": "", "node": ["a"]},
         {"instruction": 0, "module": "", "operator": {}},
         {"instruction": 0, "module": "", "source": [{"file": "net.py", "line": "1"}]},

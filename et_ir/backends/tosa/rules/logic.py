@@ -1,4 +1,4 @@
-"""Rules of comparisons, logic, selection and conversions of element types."""
+"""Rules of logic, filling by masks, and conversions of element types."""
 
 from __future__ import annotations
 
@@ -14,25 +14,6 @@ from et_schema.tosa_graph import DType, Op
 
 __all__ = ["RULES"]
 
-_COMPARED: Final = (*FLOATS, DType.INT32)
-
-
-def _compared(t: Legalizer, left: SSAValue, right: SSAValue) -> None:
-    for value in (left, right):
-        if t.dtype(value) not in _COMPARED:
-            raise CannotLegalize(f"element type {t.dtype(value).name}")
-
-
-def _comparison(kind: Op, *, swap: bool = False, negate: bool = False) -> Rule:
-    def lower(t: Legalizer, op: SchemaOp) -> SSAValue:
-        x: SSAValue = op.arg("self")
-        other = t.operand(op.arg("other"), x)
-        _compared(t, x, other)
-        made = t.binary(kind, other, x) if swap else t.binary(kind, x, other)
-        return t.emit(Op.LOGICAL_NOT, made) if negate else made
-
-    return lower
-
 
 def _logic(kind: Op, integers: Op | None = None) -> Rule:
     def lower(t: Legalizer, op: SchemaOp) -> SSAValue:
@@ -43,7 +24,7 @@ def _logic(kind: Op, integers: Op | None = None) -> Rule:
             if integers is None or t.dtype(x) in FLOATS:
                 raise CannotLegalize(f"element type {t.dtype(x).name}")
             chosen = integers
-        return t.binary(chosen, x, t.operand(other, x))
+        return t.binary(chosen, x, t.value(other, x))
 
     return lower
 
@@ -57,18 +38,9 @@ def _not(t: Legalizer, op: SchemaOp) -> SSAValue:
     return t.emit(Op.BITWISE_NOT, x)
 
 
-def _select(t: Legalizer, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
-    rank = max(len(t.shape_of(value)) for value in (condition, yes, no))
-    return t.emit(Op.SELECT, *(t.ranked(value, rank) for value in (condition, yes, no)))
-
-
-def _where(t: Legalizer, op: SchemaOp) -> SSAValue:
-    return _select(t, op.arg("condition"), op.arg("self"), op.arg("other"))
-
-
 def _masked_fill(t: Legalizer, op: SchemaOp) -> SSAValue:
     x: SSAValue = op.arg("self")
-    return _select(t, op.arg("mask"), t.operand(op.arg("value"), x), x)
+    return t.select(op.arg("mask"), t.value(op.arg("value"), x), x)
 
 
 def _converted(t: Legalizer, op: SchemaOp) -> SSAValue:
@@ -76,7 +48,7 @@ def _converted(t: Legalizer, op: SchemaOp) -> SSAValue:
     x: SSAValue = op.arg("self")
     have, want = t.dtype(x), t.dtype(op.results[0])
     if have is want:
-        return t.value(x)
+        return t.operand(x)
     if have in FLOATS and want not in FLOATS:
         # CAST rounds to the nearest integer, where a conversion of the edge level drops the fraction.
         raise CannotLegalize(f"a conversion of {have.name} to {want.name}")
@@ -96,23 +68,10 @@ RULES: Final[dict[str, Rule]] = {
     "clone": _converted,
     "dim_order_ops._clone_dim_order": _converted,
     "dim_order_ops._to_dim_order_copy": _converted,
-    "eq.Scalar": _comparison(Op.EQUAL),
-    "eq.Tensor": _comparison(Op.EQUAL),
-    "ge.Scalar": _comparison(Op.GREATER_EQUAL),
-    "ge.Tensor": _comparison(Op.GREATER_EQUAL),
-    "gt.Scalar": _comparison(Op.GREATER),
-    "gt.Tensor": _comparison(Op.GREATER),
-    "le.Scalar": _comparison(Op.GREATER_EQUAL, swap=True),
-    "le.Tensor": _comparison(Op.GREATER_EQUAL, swap=True),
     "logical_and": _logic(Op.LOGICAL_AND),
     "logical_not": _not,
     "logical_or": _logic(Op.LOGICAL_OR),
     "logical_xor": _logic(Op.LOGICAL_XOR),
-    "lt.Scalar": _comparison(Op.GREATER, swap=True),
-    "lt.Tensor": _comparison(Op.GREATER, swap=True),
     "masked_fill.Scalar": _masked_fill,
     "masked_fill.Tensor": _masked_fill,
-    "ne.Scalar": _comparison(Op.EQUAL, negate=True),
-    "ne.Tensor": _comparison(Op.EQUAL, negate=True),
-    "where.self": _where,
 }
