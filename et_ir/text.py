@@ -81,7 +81,8 @@ LONGEST_HEXADECIMAL: Final = 3_570
 """Hexadecimal digits of a whole number, which is printed with up to 4,300 decimal ones."""
 
 
-_UNREGISTERED: Final = re.compile(r"(\w+)\.\S+ is not registered")
+_DIALECT: Final = re.compile(r"\W*(\w+)\.\S")
+"""The dialect at the start of a name, which is a part of a message and as long as a text."""
 
 
 _EXAMPLE: Final = "tensor<4xf32>"
@@ -473,7 +474,8 @@ class _LocatingParser(Parser):
 
     def _hint(self, message: str) -> str:
         """The way to a dialect that nothing registers, for the error that one of its names is not registered."""
-        found = _UNREGISTERED.search(message)
+        before, unregistered, _ = message.partition(" is not registered")
+        found = _DIALECT.match(before, before.rfind(" ") + 1) if unregistered else None
         if found is None or found[1] in self.ctx.registered_dialect_names or "did you mean" in message:
             return ""
         return "; " + worded(
