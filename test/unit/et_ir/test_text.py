@@ -218,3 +218,21 @@ def test_long_names_that_nothing_registers(text: str, name: str) -> None:
     with pytest.raises(ParseError):
         parse(text.format(name=name * (200_000 // len(name))))
     assert process_time() - before < 3
+
+
+@pytest.mark.parametrize("sizes", ["1x", "?x", "1 x", "1 //\nx"])
+def test_rank_of_a_tensor(sizes: str) -> None:
+    parse(f"func.func @f(%x: tensor<{sizes * 64}f32>) {{ func.return }}")
+    before = process_time()
+    for rank in (65, 100_000):
+        with pytest.raises(ParseError, match="a tensor or vector has at most 64 sizes"):
+            parse(f"func.func @f(%x: tensor<{sizes * rank}f32>) {{ func.return }}")
+    assert process_time() - before < 5
+
+
+@pytest.mark.parametrize("size", ["1x", "[1]x"])
+def test_rank_of_a_vector(size: str) -> None:
+    parse(f"func.func @f(%x: vector<{size * 64}f32>) {{ func.return }}")
+    for rank in (65, 100_000):
+        with pytest.raises(ParseError, match="a tensor or vector has at most 64 sizes"):
+            parse(f"func.func @f(%x: vector<{size * rank}f32>) {{ func.return }}")
