@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NoneAttr,
     StringAttr,
+    VectorType,
 )
 from xdsl.ir import Attribute, AttributeInvT, Block, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineConstantExpr, AffineExpr, AffineMap, AffineSet
@@ -75,13 +76,16 @@ DEEPEST_AFFINE: Final = 64
 """Nesting of an affine expression: a sum of so many terms."""
 LARGEST_AFFINE: Final = 2**63
 """MLIR's limit of the numbers in an affine expression."""
+HIGHEST_RANK: Final = 64
+"""Sizes of a tensor or vector: those that arrays of numpy and tensors of torch have at most."""
 LONGEST_DECIMAL: Final = 4_300
 """Digits of a whole number: those that Python reads and prints."""
 LONGEST_HEXADECIMAL: Final = 3_570
 """Hexadecimal digits of a whole number, which is printed with up to 4,300 decimal ones."""
 
 
-_UNREGISTERED: Final = re.compile(r"(\w+)\.\S+ is not registered")
+_DIALECT: Final = re.compile(r"\W*(\w+)\.\S")
+"""The dialect at the start of a name, which is a part of a message and as long as a text."""
 
 
 _EXAMPLE: Final = "tensor<4xf32>"
@@ -208,6 +212,7 @@ class _LocatingParser(Parser):
     for itself: tests in `test_text.py` hold them to what xDSL's own parser reads.
     """
 
+    _too_many_sizes = re.compile(rf"(?:(?:[0-9]+|\?|\[[0-9]+\])x){{{HIGHEST_RANK + 1}}}")
     _plain_tensor = re.compile(r'tensor<[^<>"#!]*>')
 
     def __init__(self, ctx: Context, text: str, name: str, first_line: int):
@@ -310,6 +315,28 @@ class _LocatingParser(Parser):
             self.raise_error(
                 f"expected 'x' after a size, without spaces, as in {_EXAMPLE}, got {_quoted(found)}"
             )
+
+    def parse_dimension_list(self) -> list[int]:
+        start = self._current_token.span.start
+        # What is behind a size is one token with all the sizes that follow, read again for each of them.
+        if self._too_many_sizes.match(self._current_token.span.input.content, start) is not None:
+            self._refuse_rank(start)
+        sizes = super().parse_dimension_list()
+        if len(sizes) > HIGHEST_RANK:
+            self._refuse_rank(start)
+        return sizes
+
+    def _parse_vector_attrs(self) -> VectorType[Attribute]:
+        start = self._current_token.span.start
+        if self._too_many_sizes.match(self._current_token.span.input.content, start) is not None:
+            self._refuse_rank(start)
+        type = super()._parse_vector_attrs()
+        if type.get_num_dims() > HIGHEST_RANK:
+            self._refuse_rank(start)
+        return type
+
+    def _refuse_rank(self, start: int) -> Never:
+        self.raise_error(f"a tensor or vector has at most {HIGHEST_RANK} sizes", start, start + 1)
 
     def parse_ranked_shape(self) -> tuple[list[int], Attribute]:
         sizes = self.parse_dimension_list()
@@ -473,7 +500,8 @@ class _LocatingParser(Parser):
 
     def _hint(self, message: str) -> str:
         """The way to a dialect that nothing registers, for the error that one of its names is not registered."""
-        found = _UNREGISTERED.search(message)
+        before, unregistered, _ = message.partition(" is not registered")
+        found = _DIALECT.match(before, before.rfind(" ") + 1) if unregistered else None
         if found is None or found[1] in self.ctx.registered_dialect_names or "did you mean" in message:
             return ""
         return "; " + worded(

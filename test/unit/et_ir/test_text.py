@@ -1,6 +1,7 @@
 """Reading modules: a type written in the same way twice is parsed once, and is the type that it says."""
 
 import io
+from time import process_time
 
 import pytest
 from support.modules import parse
@@ -200,3 +201,38 @@ def test_nesting_of_locations(start: str, end: str, depth: int) -> None:
 def test_external_resources() -> None:
     with pytest.raises(ParseError, match="only dialect resources are supported"):
         parse('{-# external_resources: {x: {y: "0x01"}} #-}\nbuiltin.module {}')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "func.func @f() {{ {name} }}",
+        "func.func @f(%x: !{name}) {{ func.return }}",
+        "module attributes {{a = #{name}}} {{}}",
+    ],
+    ids=["operation", "type", "attribute"],
+)
+@pytest.mark.parametrize("name", ["a", "a.", "a-", "a$"])
+def test_long_names_that_nothing_registers(text: str, name: str) -> None:
+    before = process_time()
+    with pytest.raises(ParseError):
+        parse(text.format(name=name * (200_000 // len(name))))
+    assert process_time() - before < 3
+
+
+@pytest.mark.parametrize("sizes", ["1x", "?x", "1 x", "1 //\nx"])
+def test_rank_of_a_tensor(sizes: str) -> None:
+    parse(f"func.func @f(%x: tensor<{sizes * 64}f32>) {{ func.return }}")
+    before = process_time()
+    for rank in (65, 100_000):
+        with pytest.raises(ParseError, match="a tensor or vector has at most 64 sizes"):
+            parse(f"func.func @f(%x: tensor<{sizes * rank}f32>) {{ func.return }}")
+    assert process_time() - before < 5
+
+
+@pytest.mark.parametrize("size", ["1x", "[1]x"])
+def test_rank_of_a_vector(size: str) -> None:
+    parse(f"func.func @f(%x: vector<{size * 64}f32>) {{ func.return }}")
+    for rank in (65, 100_000):
+        with pytest.raises(ParseError, match="a tensor or vector has at most 64 sizes"):
+            parse(f"func.func @f(%x: vector<{size * rank}f32>) {{ func.return }}")

@@ -159,3 +159,8 @@ def test_weights_of_recurrent_networks(name: str):
 )
 def test_operators_that_are_no_user_s(namespace: str, packet: str) -> None:
     assert user_overloads(torch, namespace, packet) == []
+
+
+def test_results_that_kernels_leave_unwritten() -> None:
+    """What memory of the process held before is not for a program to read."""
+    assert not may_compute(OPERATORS["resize_as"])
