@@ -68,6 +68,8 @@ class Facts:
     """Each element of its results is one of its first operand. Views do so too, unless they reinterpret elements."""
     reinterprets: bool = False
     """A view whose elements are other numbers than those of its operand."""
+    unspecified: bool = False
+    """The elements of its results are whatever the memory holds."""
     reduces: bool = False
     """It reduces the dimensions that it is given, or scans along one."""
     shares_layout: bool = False

@@ -58,8 +58,6 @@ Fallback: TypeAlias = Callable[[Operation, Sequence[Any]], Sequence[Any]]
 MAX_OPS: Final = 10_000_000
 """The most ops that one execution evaluates, as many as instructions on et-vm."""
 
-_UNINITIALIZED = ("empty.", "empty_like", "empty_strided", "new_empty", "empty_permuted")
-
 
 class EvaluationFailed(Report):
     """An op cannot be evaluated on these inputs."""
@@ -270,7 +268,7 @@ class Evaluator:
         if found is None:
             return []
         results = list(cast("Sequence[Any]", found)) if isinstance(found, list | tuple) else [found]
-        if name.startswith(_UNINITIALIZED):
+        if op.operator.facts.unspecified:
             return [torch.zeros_like(one) for one in results]
         return results
 

@@ -16,6 +16,13 @@ declare(
 )
 declare("batch_norm native_batch_norm", statistics=("running_mean", "training"))
 declare("instance_norm", statistics=("running_mean", "use_input_stats"))
+declare(
+    """
+    dim_order_ops._empty_dim_order empty.memory_format empty_like empty_permuted empty_strided new_empty
+    new_empty_strided
+    """,
+    unspecified=True,
+)
 declare("alpha_dropout dropout feature_alpha_dropout feature_dropout", drops=True)
 declare(
     """

@@ -56,7 +56,6 @@ from et_ops.torch_operators import may_compute
 
 __all__ = ["ConstantFoldPass", "fold_ops"]
 
-_UNINITIALISED: Final = ("empty", "new_empty", "dim_order_ops._empty")
 _MANY_LEAVES: Final = 64
 DECISIONS: Final = 10
 """Limit of the work for decisions on folding, in results of the largest budget."""
@@ -157,8 +156,8 @@ class _Folder:
                 self._add(op)
 
     def _add(self, op: SchemaOp) -> None:
-        name = op.operator.view_form
-        if op.symbols or not op.results or not op.get_traits_of_type(Pure) or name.startswith(_UNINITIALISED):
+        is_foldable = op.results and op.get_traits_of_type(Pure) and not op.operator.facts.unspecified
+        if op.symbols or not is_foldable:
             return
         cls = op.__class__
         if _restores(op) and not self.dequantize:
@@ -183,7 +182,7 @@ class _Folder:
         computed = _computed(op)
         dtype = numpy_dtype(types[0].element_type)
         is_half = dtype in HALVES or (computed is not None and numpy_dtype(computed) in HALVES)
-        kernel = kernel_for(name, literals, is_half=is_half, has_numbers=numbers)
+        kernel = kernel_for(op.operator.view_form, literals, is_half=is_half, has_numbers=numbers)
         if kernel is None and not (self.torch and _is_torch_operator(op) and may_compute(op.operator)):
             return
         tensors: dict[str, Operand] = {}
