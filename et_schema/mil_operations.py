@@ -1,4 +1,4 @@
-"""Pointwise operations of ML programs, by the operator of torch that each computes.
+"""Pointwise operations of ML programs by operator of torch.
 
 The compiler makes operations by these names, and a runtime computes them by the operators' definitions.
 """

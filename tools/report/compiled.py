@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from et_ir.driver.observer import Observer
-from et_tools.report.levels import LevelFacts, level_facts
+from et_tools.report.level_facts import LevelFacts, level_facts
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -17,12 +17,12 @@ from et_tools.report.dataflow import Edge, Operands, edges, operands
 from et_tools.report.explanations import explanation_facts
 from et_tools.report.hierarchy import nested_drawing
 from et_tools.report.histograms import constant_values, histogram
-from et_tools.report.levels import LevelFacts
 from et_tools.report.profiles import profile_facts
 from et_vm.verify.guard_checks import guards_of
 
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
+    from et_tools.report.level_facts import LevelFacts
     from et_vm.load.instructions import Instruction
     from et_vm.program import Program
 

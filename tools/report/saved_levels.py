@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from et_schema.errors import InvalidFile
 from et_tools.exit_codes import UsageError
-from et_tools.report.levels import LEVELS, LevelFacts, Place, check_instructions, level_facts, with_places
+from et_tools.report.level_facts import (
+    LEVELS,
+    LevelFacts,
+    Place,
+    check_instructions,
+    level_facts,
+    with_places,
+)
 from et_vm.devtools.debug_map import read_debug_map
 
 if TYPE_CHECKING:

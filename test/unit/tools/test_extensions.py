@@ -181,7 +181,8 @@ class TestPasses:
         ],
     )
     def test_what_is_wrong(self, command: Command, given: tuple[str, ...], message: str):
-        ran = command("et-compile", "-q", "relu.mlir", "-o", "x.pte", "--load", "fma.py", *given)
+        output = "x.mlir" if given[0] == "--stop-after" or "--emit" in given else "x.pte"
+        ran = command("et-compile", "-q", "relu.mlir", "-o", output, "--load", "fma.py", *given)
         assert ran.code == 2
         assert message in ran.err
 
@@ -322,8 +323,9 @@ class TestDumps:
             command("et-compile", "-q", "relu.mlir", "--stop-after", "verify-aten").out.count("aten.relu")
             == 1
         )
-        assert command(*self.LINE, "--stop-after", "plan-memory").code == 0
-        assert "memory_id = 1" in Path("x.pte").read_text()
+        line = ("et-compile", "-q", "relu.mlir", "-o", "x.mlir")
+        assert command(*line, "--stop-after", "plan-memory").code == 0
+        assert "memory_id = 1" in Path("x.mlir").read_text()
         line = ("et-opt", "sum.mlir", "--load", "fma.py", "-p", "fuse-fma,lower-fma,fuse-fma")
         assert "fma.fma" in command(*line, "--stop-after", "fuse-fma").out
         assert "edge.fma.fma" in command(*line, "--stop-after", "fuse-fma,2").out
@@ -495,7 +497,7 @@ def test_tracebacks(capfd: pytest.CaptureFixture[str]):
 def test_a_bug_of_ours_is_no_failed_check(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     from et_tools.et_opt import main
 
-    monkeypatch.setattr("et_tools.opt_driver.check_output", 3)
+    monkeypatch.setattr("et_tools.opt_driver.check_text_output", 3)
     assert main(["sum.mlir", "-o", "x.mlir"]) == 70
     err = capfd.readouterr().err
     assert "TypeError: 'int' object is not callable" in err

@@ -11,6 +11,12 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
+from et_ir.analysis.op_counts import count_ops
+from et_ir.dialects.backend import LoweredOp, NamedDataOp
+from et_ir.dialects.executorch import PlanOp
+from et_ir.dialects.program import GlobalOp
+from et_ir.emit.debug_handles import instructions_of
+from et_ir.locations import frames_of, module_path, node_name
 from et_schema.errors import InvalidFile
 
 if TYPE_CHECKING:
@@ -50,8 +56,6 @@ class _Lines(io.StringIO):
 
 def level_facts(name: str, module: ModuleOp, keys: Keys) -> LevelFacts:
     """The text of a module, and its ops with the nodes and places that they come from, numbered in `keys`."""
-    from et_ir.analysis.op_counts import count_ops
-
     text, starts = _printed(module)
     origins = _Origins(module, keys)
     ops = [[line, *origins.of(op)] for op, line in starts]
@@ -83,9 +87,6 @@ def _weight_names(module: ModuleOp) -> Iterator[tuple[str, str, bool]]:
     """The constants of a level: the SHA-256 of the bytes of each, its name, and whether that is the program's; of data
     for delegates, backends give the names.
     """
-    from et_ir.dialects.backend import NamedDataOp
-    from et_ir.dialects.program import GlobalOp
-
     for op in module.body.block.ops:
         if isinstance(op, NamedDataOp):
             yield op.value.blob.sha256, op.value.blob.key, False
@@ -118,10 +119,6 @@ class _Origins:
 
     def __init__(self, module: ModuleOp, keys: Keys) -> None:
         from xdsl.dialects.builtin import SymbolRefAttr
-
-        from et_ir.dialects.backend import LoweredOp
-        from et_ir.dialects.executorch import PlanOp
-        from et_ir.emit.debug_handles import instructions_of
 
         self._keys = keys
         self._methods: dict[Operation, str] = {}
@@ -196,8 +193,6 @@ def _nodes(location: Attribute) -> Iterator[str]:
     """All nodes that a location names: a fused one may name several."""
     from xdsl.dialects.builtin import CallSiteLoc, FusedLoc, NameLoc
 
-    from et_ir.locations import node_name
-
     match location:
         case NameLoc():
             name = node_name(location)
@@ -217,8 +212,6 @@ def _nodes(location: Attribute) -> Iterator[str]:
 
 def _place(location: Attribute) -> Place | None:
     """Module, file and line of the innermost frame."""
-    from et_ir.locations import frames_of, module_path
-
     frames = frames_of(location)
     return (module_path(location), frames[-1].filename, str(frames[-1].lineno)) if frames else None
 
