@@ -250,6 +250,11 @@ class BackendRegistry:
         """Ids of all backends, sorted."""
         return sorted({*self._backends, *self._places()})
 
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Reasons why backend packages cannot be used, by their names."""
+        return backend_packages().failures if self._packages else {}
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {', '.join(self.registered_backend_names) or 'no backends'}>"
 
@@ -275,7 +280,8 @@ class BackendRegistry:
     def lookup(self, backend_id: str) -> Backend | None:
         """The backend, or None when it is not registered.
 
-        Raises ExecutorchError(NotSupported) for one of a package that cannot be loaded.
+        Raises ExecutorchError: NotSupported for one of a package that cannot be loaded,
+        RegistrationAlreadyRegistered where two packages have the runtime of one id.
         """
         found = self._backends.get(backend_id)
         if found is not None:

@@ -105,7 +105,10 @@ def details_of(backend_id: str) -> type[BackendDetails]:
     there = ", ".join(ids) or "none"
     way = "the id of a DelegationSpec is the backend_id of a BackendDetails class, by default its name"
     hint = did_you_mean(backend_id, ids)
-    raise MissingBackend(f"no backend has the id '{backend_id}'; ids are: {there}{hint}; {way}")
+    failures = "".join(
+        f"; the package '{name}' cannot be used: {why}" for name, why in backend_packages().failures.items()
+    )
+    raise MissingBackend(f"no backend has the id '{backend_id}'; ids are: {there}{hint}; {way}{failures}")
 
 
 def split_backends(text: str) -> list[str]:

@@ -176,4 +176,7 @@ def _hint(backend_id: str, backends: BackendRegistry) -> str:
         python=f"Runtime(…).backend_registry.register({backend_id!r}, backend)",
         command="et-vm run --load FILE",
     )
-    return f"backends are: {there}; add one with {added}"
+    failures = "".join(
+        f"; the package '{name}' cannot be used: {why}" for name, why in backends.failures.items()
+    )
+    return f"backends are: {there}; add one with {added}{failures}"

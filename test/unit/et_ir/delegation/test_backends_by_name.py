@@ -190,6 +190,10 @@ def test_installed(monkeypatch):
     with pytest.raises(MissingBackend, match="unknown backend 'runtime'"):
         find_backend("runtime")
     assert details_of("XnnpackBackend") is find_backend("xnnpack").details
+    with pytest.raises(
+        MissingBackend, match=r"no backend has the id 'Unknown'.*'failed' cannot be used: it cannot be"
+    ):
+        details_of("Unknown")
 
 
 def test_a_partitioner_that_cannot_be_made():

@@ -6,6 +6,7 @@ from support import xnnpack_graphs
 from support.vm_programs import Build, kernels
 
 from et_schema import xnnpack_graph as xnnpack
+from et_schema.backend_packages import Packages
 from et_schema.errors import Error, ExecutorchError, MissingBackend, Trap
 from et_schema.program import CompileSpec
 from et_schema.xnnpack_nodes import NO_VALUE
@@ -341,3 +342,10 @@ def test_constants_that_overflow_when_they_are_loaded():
     build.outputs(out)
     method = Program.load(build.file()).load_method("forward")
     assert method.execute([np.ones((1, 2), np.float32)])[0].tolist() == [[np.inf, np.inf]]
+
+
+def test_a_missing_backend_says_which_packages_fail(monkeypatch):
+    packages = Packages({}, {"acme": "it cannot be loaded from acme:PACKAGE: KeyError: 'tiles'"})
+    monkeypatch.setattr("et_vm.backend.backend_packages", lambda: packages)
+    with pytest.raises(MissingBackend, match="'acme' cannot be used: it cannot be loaded from acme:PACKAGE"):
+        load(delegated(), BackendRegistry.standard())
