@@ -110,7 +110,7 @@ def test_headers_beside_an_object_are_those_of_an_object(command: Command) -> No
         "et-translate --pte-to-mlir good.pte -o good.pte",
         "et-translate --mlir-to-pte planned.mlir -o planned.mlir",
         "et-translate --mlir-to-pte planned.mlir -o planned.safetensors",
-        "et-vm report good.pte -o ../work/good.pte",
+        "et-vm report good.pte -o ../files/good.pte",
         "et-vm report good.pte --debug-map map.json -o map.json",
         "et-vm report net.py:net -o net.py",
         "et-vm bundle good.pte --input ones -o good.pte",
@@ -125,8 +125,8 @@ def test_headers_beside_an_object_are_those_of_an_object(command: Command) -> No
 def test_inputs_are_not_replaced(
     command: Command, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
+    (tmp_path / "files").mkdir()
+    monkeypatch.chdir(tmp_path / "files")
     for name, content in good_files().items():
         Path(name).write_bytes(content)
     Path("net.py").write_text("def net(): ...\n")

@@ -74,7 +74,7 @@ LEFT: Final[dict[str, dict[str, str]]] = {
         **dict.fromkeys(("clamp by tensors", "divide and truncate"), "XNNPACK has no such node"),
     },
 }
-"""What a back end does not take, with a part of the reason."""
+"""Operators without delegation, by back end, with a part of the reason."""
 
 CASES: Final = [(backend, name) for backend in LEFT for name in FUNCTIONS]
 

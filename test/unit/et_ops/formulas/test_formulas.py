@@ -191,7 +191,7 @@ def check(
 
 
 EITHER_ZERO: Final = ("relu", "clamp", "hardtanh", "clamp.Tensor")
-"""Of 0.0 and -0.0, which are equal, the maximum may be either."""
+"""Operators whose zeros may have either sign, as 0.0 and -0.0 are equal."""
 
 LESS: Final = {
     "all of numpy's": (),
