@@ -20,6 +20,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 TIMES := build/durations
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Hundreds of processes import the same files: each would compile them again where this is set.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo story check test conformance lint types types-near stubs lit tests cases random commands suites affected machines \
 	properties fuzz-quick walkthrough pages sweep docs bench fuzz mutants plans test-newest tosa-tools format regenerate clean
