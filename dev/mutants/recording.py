@@ -99,7 +99,7 @@ class Recording:
         """Run the tests of a suite that have no outcome yet; pytest needs a server of the suite.
 
         Raises:
-            RuntimeError: if pytest cannot collect, or lit has no results.
+            RuntimeError: if pytest cannot collect, lit has no results, or another command fails.
         """
         name = key(suite)
         if name in self.complete:
@@ -111,7 +111,10 @@ class Recording:
                 raise RuntimeError(f"lit {' '.join(suite.arguments)}: no results: see {workspace.logs}")
         elif suite.kind == "command" and not files:
             line = " ".join(suite.arguments)
-            files[line] = {line: workspace.command(line, 7200.0, record=True)}
+            outcome = workspace.command(line, 7200.0, record=True)
+            if outcome.result != "passed":
+                raise RuntimeError(f"{line}: {outcome.result} without a fault: see {workspace.logs}")
+            files[line] = {line: outcome}
         elif server is not None:
             server.start()
             self.at_import[name], self.problems[name] = server.reached, server.errors

@@ -255,8 +255,8 @@ def test_samples(tmp_path: Path) -> None:
     assert {fault.line for fault in found} == {fault.line + 1 for fault in chosen if fault.function != "clip"}
 
 
-def campaign(root: Path, work: Path, **settings: Any) -> Campaign:
-    suites = [Suite("pytest", ("test",), quick=True)]
+def campaign(root: Path, work: Path, *further: Suite, **settings: Any) -> Campaign:
+    suites = [Suite("pytest", ("test",), quick=True), *further]
     return Campaign(root, root, work, suites, areas=AREAS, processes=2, kept=["kept"], **settings)
 
 
@@ -342,3 +342,10 @@ def test_a_time_out(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (row,) = campaign(root, work).run()
     assert row["quick"]["how"] == "time-out"
     assert row["quick"]["by"] == "test/test_core.py::test_loop"
+
+
+def test_a_command_that_fails_without_a_fault(root: Path, tmp_path: Path) -> None:
+    save(tmp_path / "mutants.json", faults("toy/core.py", SOURCE)[:1])
+    broken = Suite("command", ("python", "-c", "'raise SystemExit(3)'"), quick=True)
+    with pytest.raises(RuntimeError, match="failed without a fault"):
+        campaign(root, tmp_path, broken).run()
