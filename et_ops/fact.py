@@ -70,6 +70,9 @@ class Facts:
     """A view whose elements are other numbers than those of its operand."""
     unspecified: bool = False
     """The elements of its results are whatever the memory holds."""
+    limits: tuple[float | str | None, float | str | None] | None = None
+    """The least and the greatest number of its first operand that it lets through, each a number or the argument that
+    gives it; numbers beyond become the limit. None stands for no limit."""
     reduces: bool = False
     """It reduces the dimensions that it is given, or scans along one."""
     shares_layout: bool = False

@@ -7,9 +7,10 @@ A record is made when it is first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -124,6 +125,26 @@ class Operator:
             not self.is_view
             and (self.is_core or self.overload_name in LEAVES or self.overload_name in _kernels())
         )
+
+    def limits(self, argument: Callable[[str], object]) -> tuple[float, float] | None:
+        """The least and the greatest number that a call lets through, infinite where it has no limit.
+
+        `None` for other operators, and for limits that are known at run time only, or that cross: torch gives the
+        greatest number then.
+
+        Args:
+            argument: the value of an argument, by name.
+        """
+        if self.facts.limits is None:
+            return None
+        found: list[float] = []
+        for limit, none in zip(self.facts.limits, (-inf, inf), strict=True):
+            value = argument(limit) if isinstance(limit, str) else limit
+            if value is not None and not isinstance(value, int | float):
+                return None
+            found.append(none if value is None else float(value))
+        least, most = found
+        return (least, most) if least <= most else None
 
     # -- counterparts
 

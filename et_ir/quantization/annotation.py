@@ -21,7 +21,7 @@ from torchao.quantization.pt2e.quantizer import (
     SharedQuantizationSpec,
 )
 
-from et_ir.frontend.torch_registry import as_operator, name_of
+from et_ir.frontend.torch_registry import as_operator, name_of, schema_of
 from et_ir.quantization.config import QuantizationConfig
 from et_ops.library import OPERATORS
 
@@ -120,17 +120,34 @@ def _followed_by(node: Node, targets: Iterable[object]) -> Node | None:
     return users[0] if len(users) == 1 and users[0].target in targets else None
 
 
-def _fused(node: Node, *, norms: bool = False) -> list[Node]:
+def _fused(node: Node, config: QuantizationConfig, *, norms: bool = False) -> list[Node]:
     """A node, and what is computed together with it: a batch normalization, in training, and an activation."""
     found = [node]
-    norm = _followed_by(node, _NORMS) if norms else None
+    norm = _followed_by(node, _NORMS) if norms and config.is_qat else None
     if norm is not None:
         found.append(norm)
         # Its statistics are results too.
         if isinstance(norm.meta.get("val"), tuple):
             return found
-    relu = _followed_by(found[-1], _RELUS)
-    return found if relu is None else [*found, relu]
+    users = list(found[-1].users)
+    if len(users) == 1 and (users[0].target in _RELUS or (config.clamps and _clamps(users[0]))):
+        found.append(users[0])
+    return found
+
+
+def _clamps(node: Node) -> bool:
+    """Whether a node clamps its first operand between numbers."""
+    op = as_operator(node.target)
+    if op is None:
+        return False
+    packet, dot, overload = name_of(op).partition(".")
+    # What is written in place is the result of the node before, which nothing else reads.
+    known = OPERATORS.get(f"{packet.removesuffix('_')}{dot}{overload}")
+    if known is None:
+        return False
+    given = dict(zip((arg.name for arg in schema_of(op).arguments), node.args, strict=False)) | node.kwargs
+    defaults = {arg.name: arg.default_value for arg in schema_of(op).arguments}
+    return known.limits((defaults | given).get) is not None
 
 
 def _finish(
@@ -158,7 +175,7 @@ def _weighted(node: Node, config: QuantizationConfig, *, axis: int = 0) -> list[
     inputs: dict[Node, QuantizationSpecBase | None] = {x: config.input_activation, weight: config.weight}
     if others and isinstance(others[0], Node):
         inputs[others[0]] = config.bias
-    return _finish(_fused(node, norms=config.is_qat), inputs, config)
+    return _finish(_fused(node, config, norms=True), inputs, config)
 
 
 def _convolution(node: Node, config: QuantizationConfig) -> list[Node] | str:
@@ -193,7 +210,7 @@ def _pointwise(node: Node, config: QuantizationConfig) -> list[Node] | str:
         return "operands and results are not f32"
     if node.kwargs.get("alpha", 1) != 1:
         return "a factor of the second operand"
-    return _finish(_fused(node), dict.fromkeys(operands, config.input_activation), config)
+    return _finish(_fused(node, config), dict.fromkeys(operands, config.input_activation), config)
 
 
 def _function(node: Node, config: QuantizationConfig) -> list[Node] | str:

@@ -96,6 +96,7 @@ class Calibration:
         quantizer = XNNPACKQuantizer(matrix_products=further, functions=further, keep_float=keep_float)
         dynamic = self.mode.name == "int8-dynamic"
         config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
+        config = replace(config, clamps=True)
         if self.mode.name == "int8-weights":
             config = replace(config, input_activation=None, output_activation=None)
         quantizer.set_global(config)

@@ -42,6 +42,9 @@ class QuantizationConfig:
     """Of what layers add."""
     is_qat: bool = False
     """Whether the module is trained with quantized values."""
+    clamps: bool = False
+    """Whether a clamp behind a layer, a sum or a product, as of ReLU6, is computed together with it, as ReLU always is:
+    their result alone is rounded. ExecuTorch's quantizers round before the clamp, too."""
 
     @property
     def is_dynamic(self) -> bool:

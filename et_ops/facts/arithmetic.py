@@ -43,6 +43,13 @@ declare("bitwise_not logical_not neg", involution=True)
 declare("abs ceil floor relu round trunc", idempotent=True)
 declare("abs exp sigmoid", nonnegative=True)
 
+declare("relu", limits=(0.0, None))
+declare("relu6", limits=(0.0, 6.0))
+declare("hardtanh", limits=("min_val", "max_val"))
+declare("clamp clip", limits=("min", "max"))
+declare("clamp_min", limits=("min", None))
+declare("clamp_max", limits=(None, "max"))
+
 declare(
     """
     _reshape_alias_copy alias_copy as_strided_copy cat copy cumsum detach_copy diagonal_copy div.Scalar

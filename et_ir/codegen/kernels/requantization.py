@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.codegen.kernels.epilogue import Epilogue
 from et_ir.codegen.kernels.host import Host, Operand
 from et_ir.codegen.kernels.integer_operands import IntegerOperands
@@ -178,23 +180,9 @@ def _stages(anchor: SchemaOp) -> tuple[list[SchemaOp], list[_Stage]]:
         elif name == "quantized_decomposed.dequantize_per_tensor":
             if chain != [op] or any(op.arg(one) != before.arg(one) for one in ("scale", "zero_point")):
                 break
-        elif _bounds(op) is None:
+        elif activation_bounds(op) is None:
             break
     return taken, stages
-
-
-def _bounds(op: SchemaOp) -> tuple[float | None, float | None] | None:
-    """The bounds between which an op keeps numbers; None for other ops."""
-    match operator_name(op):
-        case "relu":
-            return 0.0, None
-        case "hardtanh":
-            return float(op.arg("min_val")), float(op.arg("max_val"))
-        case "clamp":
-            low, high = op.arg("min"), op.arg("max")
-            return None if low is None else float(low), None if high is None else float(high)
-        case _:
-            return None
 
 
 def _stage(chain: Sequence[SchemaOp], before: float) -> _Stage:
@@ -203,9 +191,9 @@ def _stage(chain: Sequence[SchemaOp], before: float) -> _Stage:
     scale, zero_point = float(last.arg("scale")), int(last.arg("zero_point"))
     least, most = int(last.arg("quant_min")), int(last.arg("quant_max"))
     low, high = least, most
-    for found in filter(None, map(_bounds, bounds)):
+    for found in filter(None, map(activation_bounds, bounds)):
         for number, side in zip(found, (max, min), strict=True):
-            if number is not None:
+            if isfinite(number):
                 # As the quantization rounds a number that a bound has made of another.
                 stored = np.rint(np.float32(number) * np.float32(1 / scale)) + zero_point
                 bound = int(np.clip(stored, least, most))

@@ -39,6 +39,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.analysis.quantization import (
     QUANTIZE,
     Granularity,
@@ -56,7 +57,7 @@ from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.tensors import is_static, sized_tensor, tensor_type
 from et_ir.evaluation.arrays import array_of
 from et_ir.passes.common.dce import erase_dead_ops
-from et_ir.passes.to_executorch.propagate_quantization import bounds_of, has_one_scale, stored
+from et_ir.passes.to_executorch.propagate_quantization import has_one_scale, stored
 from et_ir.rewriting import rewrite
 from et_ir.targets.lookup import DEFAULT, find_target
 from et_ops.dtypes import F32, F64, I8, I32
@@ -135,7 +136,7 @@ class Form(RewritePattern):
         if how.dtype is not I8 or not has_one_scale(how) or not _sole_user(value):
             return
         bounds = (-inf, inf)
-        if isinstance(value.owner, Operation) and (found := bounds_of(value.owner)) is not None:
+        if isinstance(value.owner, Operation) and (found := activation_bounds(value.owner)) is not None:
             bounds, value = found, value.owner.operands[0]
             if not _sole_user(value):
                 return
@@ -353,7 +354,7 @@ class NarrowLimits(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
         source = op.operands[0].owner
-        bounds = bounds_of(op)
+        bounds = activation_bounds(op)
         if not isinstance(source, _LIMITED) or bounds is None or not _sole_user(op.operands[0]):
             return
         least, most = source.arg("out_quant_min"), source.arg("out_quant_max")

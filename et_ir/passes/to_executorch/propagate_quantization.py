@@ -34,6 +34,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.analysis.quantization import (
     QUANTIZE,
     Granularity,
@@ -52,7 +53,7 @@ from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.rewriting import rewrite
 from et_ops.dtypes import DType
 
-__all__ = ["MOVES", "PropagateQuantizationPass", "bounds_of", "has_one_scale", "move_of_integers", "stored"]
+__all__ = ["MOVES", "PropagateQuantizationPass", "has_one_scale", "move_of_integers", "stored"]
 
 _SAME: Final = (
     "dim_order_ops._clone_dim_order",
@@ -68,7 +69,6 @@ _SAME: Final = (
 _FEWER: Final = ("select_copy.int", "slice_copy.Tensor")
 _PARTS: Final = ("split_copy.Tensor", "split_with_sizes_copy", "unbind_copy.int")
 _MORE: Final = ("constant_pad_nd", "expand_copy", "repeat", "upsample_nearest2d.vec")
-_CLAMPS: Final = ("clamp", "hardtanh", "relu")
 
 _LEAST_SCALE: Final = float(np.finfo(np.float32).tiny)
 
@@ -100,22 +100,6 @@ def stored(number: float, how: Quantization) -> int:
         return how.quant_max if number > 0 else how.quant_min
     level = float(np.rint(number / how.scale)) + how.zero_point
     return int(min(max(level, how.quant_min), how.quant_max))
-
-
-def bounds_of(op: Operation) -> tuple[float, float] | None:
-    """The limits that an op clamps real numbers to, infinite where there is none; `None` for any other op."""
-    if isinstance(op, edge.ReluOp):
-        return 0.0, inf
-    if isinstance(op, edge.HardtanhOp):
-        least, most = op.arg("min_val"), op.arg("max_val")
-    elif isinstance(op, edge.ClampOp):
-        least, most = op.arg("min"), op.arg("max")
-    else:
-        return None
-    if isinstance(least, SSAValue) or isinstance(most, SSAValue):
-        return None
-    bounds = -inf if least is None else float(least), inf if most is None else float(most)
-    return bounds if bounds[0] <= bounds[1] else None
 
 
 def _retyped(type: Attribute, dtype: DType) -> Attribute:
@@ -292,9 +276,9 @@ class Cancel(_Pattern):
         assert isinstance(op, SchemaOp)
         how = self.one_scale(op)
         source = op.operands[0]
-        clamp = source.owner if isinstance(source.owner, _classes(*_CLAMPS)) else None
-        bounds = None if clamp is None else bounds_of(clamp)
-        if clamp is not None:
+        clamp = source.owner if isinstance(source.owner, Operation) else None
+        bounds = None if clamp is None else activation_bounds(clamp)
+        if clamp is not None and bounds is not None:
             source = clamp.operands[0]
         restored = dequantized(source)
         before = self.one_scale(restored)
@@ -303,9 +287,7 @@ class Cancel(_Pattern):
         integers = restored.operands[0]
         if not may_be_same_type(integers.type, op.results[0].type):
             return
-        if clamp is not None:
-            if bounds is None:
-                return
+        if bounds is not None:
             limits = stored(bounds[0], how), stored(bounds[1], how)
             made = edge.ClampOp.make(integers, *limits, result_types=[op.results[0].type])
             rewriter.replace(op, [made], [made.results[0]])
