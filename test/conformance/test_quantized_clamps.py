@@ -49,7 +49,6 @@ def quantized_net(
     torch.manual_seed(0)
 
     def forward(m: Any, x: Tensor) -> Tensor:
-        # Inputs are of layers: their own rounding is in the reference, too.
         return CLAMPS[clamp](m[0](x) + m[1](x) if len(m) > 1 else m[0](x))
 
     net = Net(forward, *LAYERS[layer]).eval()
@@ -74,8 +73,8 @@ def test_one_rounding(layer: str, clamp: str) -> None:
     assert roundings(program) == 2 + (2 if layer == "sum" else 0)
     truth = net(*inputs).detach()
     error = (program.module()(*inputs).detach() - truth).abs()
-    # A step of the range after the clamp, not of that before it, which is many times as large. Inputs and weights are
-    # rounded to 8 bits: by the slope of a result that is not beyond a limit, that is more than a step of the result.
+    # A step of the range after the clamp, not of that before it, which is many times as large. Between the limits the
+    # roundings of inputs and weights are more than that.
     beyond = (truth == truth.max()) | (truth == truth.min())
     step = float(np.ptp(truth.numpy())) / 255
     assert error[beyond].median() <= step
