@@ -55,6 +55,12 @@ class OutVariant:
             if not self.op.outs:
                 check_in_place(ctx, call)
                 positional, keywords = call.arguments(alias)
+                if not _is_pointwise(self.op.overload) and call.overlaps():
+                    written, *read = positional
+                    return _run_on_copies, (
+                        lambda copies: self.op.overload(*copies, *read, **keywords),
+                        [written],
+                    )
                 return functools.partial(self.op.overload, *positional, **keywords), ()
             if not shape_outputs(ctx, call) or self.op.name in _BETTER_FUNCTIONAL | _LOSES_CONJUGATE:
                 return _run_and_resize, (ctx, call)
@@ -73,6 +79,11 @@ class OutVariant:
         outs = [alias(out) for out in call.outs]
         positional, keywords = call.arguments(alias)
         compute = functional(self.op.name)
+        if not (compute is not None and _is_pointwise(compute)) and call.overlaps():
+            return _run_on_copies, (
+                lambda copies: self.op.overload(*positional, **call.with_outs(keywords, copies)),
+                outs,
+            )
         if compute is not None and self.op.name in _TAKES_CONTIGUOUS:
             targets = tuple(out.copy_ for out in outs)
             return copy_results, (functools.partial(_on_contiguous, compute, positional, keywords), targets)
@@ -107,6 +118,18 @@ def copy_results(compute: Callable[[], Any], targets: Sequence[Callable[[torch.T
     results = [made] if isinstance(made, torch.Tensor) else made
     for target, result in zip(targets, results, strict=True):
         target(result)
+
+
+def _run_on_copies(
+    compute: Callable[[Sequence[torch.Tensor]], object], written: Sequence[torch.Tensor]
+) -> None:
+    """Let `compute` write to copies of `written`. Kernels use indices that they have checked before they write, and
+    more than once: a result in the same bytes would replace them by others in the meantime.
+    """
+    copies = [tensor.clone() for tensor in written]
+    compute(copies)
+    for tensor, copy in zip(written, copies, strict=True):
+        tensor.copy_(copy)
 
 
 @resizing

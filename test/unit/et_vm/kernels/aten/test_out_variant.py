@@ -135,3 +135,64 @@ def test_other_weights_stay_as_they_are(constant: bool, size: int) -> None:
     memo: dict[object, object] = {}
     _convolve(image, weight, _tensor(1, 64, (size + 1) // 2, size), memo)
     assert not memo
+
+
+def _run(operator: str, *arguments: object) -> None:
+    fn, args = _prepare(operator, *arguments)
+    with torch.inference_mode():
+        fn(*args)
+
+
+def _indices(*values: int) -> Tensor:
+    return Tensor.from_numpy(np.array(values), ScalarType.LONG)
+
+
+@pytest.mark.parametrize(
+    ("operator", "results"),
+    [
+        ("aten::searchsorted.Tensor_out", [ScalarType.INT]),
+        ("aten::gather.out", [ScalarType.LONG]),
+        ("aten::embedding.out", [ScalarType.FLOAT]),
+        ("aten::sort.values_stable", [ScalarType.LONG, ScalarType.LONG]),
+    ],
+)
+def test_results_in_the_bytes_of_indices(operator: str, results: list[ScalarType]) -> None:
+    """They are written when the kernel has done with the indices, which it checks once and reads more often."""
+
+    def run(apart: bool) -> list[Any]:
+        index = _indices(5, 4, 3, 2, 1, 0)
+        sequence = Tensor.from_numpy(np.arange(6.0)[::-1], ScalarType.FLOAT)
+        table = Tensor.from_numpy(np.arange(6.0).reshape(6, 1) * 1e9, ScalarType.FLOAT)
+        arguments: dict[str, tuple[object, ...]] = {
+            "aten::searchsorted.Tensor_out": (sequence, sequence, True, False, None, index),
+            "aten::gather.out": (index, 0, index, False),
+            "aten::embedding.out": (table, index, -1, False, False),
+            "aten::sort.values_stable": (index, False, 0, False),
+        }
+        shape = (6, 1) if operator == "aten::embedding.out" else (6,)
+        storage = None if apart else index.storage
+        outs = [
+            Tensor(kind, shape, storage=np.zeros(48, np.uint8) if storage is None else storage)
+            for kind in results
+        ]
+        _run(operator, *arguments[operator], *outs)
+        return [out.array.tolist() for out in outs]
+
+    together, alone = run(False), run(True)
+    assert together[-1] == alone[-1]
+
+
+@pytest.mark.parametrize(
+    ("operator", "arguments"),
+    [
+        ("aten::index_copy_", lambda own: (0, own, _indices(9, 8, 7, 6))),
+        ("aten::index_add_", lambda own: (0, own, _indices(1, 1, 1, 1), 1)),
+        ("aten::scatter_.src", lambda own: (0, own, _indices(9, 8, 7, 6))),
+        ("aten::put_", lambda own: (own, _indices(9, 8, 7, 6), False)),
+    ],
+)
+def test_operands_that_are_written_in_place(operator: str, arguments: Any) -> None:
+    own, other = _indices(3, 2, 1, 0), _indices(3, 2, 1, 0)
+    _run(operator, own, *arguments(own))
+    _run(operator, other, *arguments(_indices(3, 2, 1, 0)))
+    assert own.array.tolist() == other.array.tolist()
