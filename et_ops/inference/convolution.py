@@ -234,6 +234,9 @@ def _define_pooling(rank: int) -> Pooling:
     ) -> Meta:
         if divisor_override == 0:
             raise Mismatch("divisor_override", "a divisor other than zero", 0)
+        # The least integer has no quotient by -1.
+        if divisor_override is not None and divisor_override < 0 and self.dtype.is_integral:
+            raise Mismatch("divisor_override", "a positive divisor of integers", divisor_override)
         return Meta(pooled(self, rank, kernel_size, stride, padding, (1,), ceil_mode), self.dtype)
 
     @rule(f"max_pool{rank}d")
@@ -365,6 +368,8 @@ for _rank in (1, 2, 3):
 
 # -- resampling
 
+_MOST_PLACES = 2**31 - 1
+
 
 def _resampled(
     arg: str,
@@ -408,8 +413,13 @@ def _define_resampling(name: str) -> Resampling:
         return _resampled("input", input, rank, output_size, rest[scales])
 
     @rule("" if "lanczos" in name else name)
-    def by_size(self: Meta, output_size: Sequence[int], *_: object) -> Meta:
-        return _resampled("self", self, rank, output_size)
+    def by_size(self: Meta, output_size: Sequence[int], *rest: Any) -> Meta:
+        made = _resampled("self", self, rank, output_size)
+        for scale, size in zip(rest[scales:], made.shape[2:], strict=False):
+            # Kernels compute places in the image with it, as integers.
+            if scale is not None and scale > 0 and scale * _MOST_PLACES < size:
+                raise Mismatch("scales", f"a scale of more than {size / _MOST_PLACES:.1e}", scale)
+        return made
 
     return Resampling(by_size, by_vector)
 

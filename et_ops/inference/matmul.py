@@ -100,6 +100,9 @@ def addbmm(self: Meta, batch1: Meta, batch2: Meta, beta: Number, alpha: Number) 
 
 @rule("addr")
 def addr(self: Meta, vec1: Meta, vec2: Meta, beta: Number, alpha: Number) -> Meta | None:
+    for arg, vector in (("vec1", vec1), ("vec2", vec2)):
+        if vector.rank != 1:
+            raise Mismatch(arg, "one dimension", vector)
     if self.dtype is not vec1.dtype or vec1.dtype is not vec2.dtype:
         return None
     return Meta(_added(self, (vec1.shape[0], vec2.shape[0])), self.dtype)

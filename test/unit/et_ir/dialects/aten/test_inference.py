@@ -206,6 +206,22 @@ WRONG: dict[str, tuple[str, tuple[Any, ...], str]] = {
         "argument 'key': expected 3 columns",
     ),
     "resampling": ("upsample_nearest2d.vec", (value(1, 2, 3, 4), None, None), "exactly one of 'output_size'"),
+    "scale": (
+        "upsample_bicubic2d",
+        (value(1, 2, 3, 4), (6, 8), False, 2.0, 1e-320),
+        "argument 'scales': expected a scale of more than 3.7e-09",
+    ),
+    "average of integers": (
+        "avg_pool2d",
+        (value(1, 2, 2, element=i64), (1, 1), (1, 1), (0, 0), False, True, -1),
+        "a positive divisor of integers, got -1",
+    ),
+    "random numbers": ("random.from", (value(2), 2**63 - 1, None), "a number below 9223372036854775807"),
+    "random numbers of none": ("random.to", (value(2), 0), "argument 'to': expected a positive number"),
+    "matrix power": ("linalg_matrix_power", (value(2, 2), -(2**63) + 1), r"between -2\^62 and 2\^62"),
+    "gamma": ("mvlgamma", (value(2**20), 2**20), "argument 'p': expected at most 80 for 1048576 elements"),
+    "entropy": ("binary_cross_entropy", (value(1), value(0)), r"argument 'target': expected shape \[1\]"),
+    "outer product": ("addr", (value(2, 2), value(), value(2)), "argument 'vec1': expected one dimension"),
     "no type": (
         "relu",
         (xdsl_test.TestOp(result_types=[TensorType(TensorType(i1, []), [])]).results[0],),
