@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import torch
 from numpy.lib.array_utils import byte_bounds
@@ -75,14 +75,14 @@ class AtenCall:
         spans = [
             (*byte_bounds(tensor.array), argument is None or argument.is_mutated)
             for value, argument in arguments
-            for tensor in (value if isinstance(value, list) else [value])
+            for tensor in (cast("list[Any]", value) if isinstance(value, list) else [value])
             if isinstance(tensor, Tensor) and tensor.array.size
         ]
-        read_to = written_to = 0
+        used_to = written_to = 0
         for start, end, written in sorted(spans):
-            if start < written_to or (written and start < read_to):
+            if start < written_to or (written and start < used_to):
                 return True
-            read_to = max(read_to, end)
+            used_to = max(used_to, end)
             written_to = max(written_to, end) if written else written_to
         return False
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from et_schema.errors import Trap
+from et_schema.errors import ExecutorchError, Trap
 from et_schema.program import TensorShapeDynamism
-from et_schema.scalar_type import ScalarType
+from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import NOTHING, Step
@@ -64,8 +64,10 @@ def test_shapes_are_inferred_before_memory_is_bound() -> None:
 
 
 def test_torchs_complaints_are_traps() -> None:
-    """Of operators without a portable kernel; the others have its messages."""
-    with pytest.raises(Trap, match=r"(?s)size.*aten::addmv\.out"):
+    """Of operators without a portable kernel and without a shape rule; the others have their messages."""
+    with pytest.raises(Trap, match=r"(?s)broadcast.*aten::dist\.out"):
+        _prepare("aten::dist.out", _tensor(2), _tensor(3), 2, _tensor())
+    with pytest.raises(Trap, match=r"(?s)'vec': expected 3 elements.*aten::addmv\.out"):
         _prepare("aten::addmv.out", _tensor(2), _tensor(2, 3), _tensor(4), 1, 1, _tensor(2))
     with pytest.raises(Trap, match="'mat2': expected 3 rows"):
         _prepare("aten::mm.out", _tensor(2, 3), _tensor(4, 5), _tensor(2, 5))
@@ -183,16 +185,45 @@ def test_results_in_the_bytes_of_indices(operator: str, results: list[ScalarType
 
 
 @pytest.mark.parametrize(
-    ("operator", "arguments"),
-    [
-        ("aten::index_copy_", lambda own: (0, own, _indices(9, 8, 7, 6))),
-        ("aten::index_add_", lambda own: (0, own, _indices(1, 1, 1, 1), 1)),
-        ("aten::scatter_.src", lambda own: (0, own, _indices(9, 8, 7, 6))),
-        ("aten::put_", lambda own: (own, _indices(9, 8, 7, 6), False)),
-    ],
+    "operator", ["aten::index_copy_", "aten::index_add_", "aten::scatter_.src", "aten::put_"]
 )
-def test_operands_that_are_written_in_place(operator: str, arguments: Any) -> None:
-    own, other = _indices(3, 2, 1, 0), _indices(3, 2, 1, 0)
-    _run(operator, own, *arguments(own))
-    _run(operator, other, *arguments(_indices(3, 2, 1, 0)))
-    assert own.array.tolist() == other.array.tolist()
+def test_operands_that_are_written_in_place(operator: str) -> None:
+    def run(own: Tensor, index: Tensor) -> list[int]:
+        source = _indices(9, 8, 7, 6)
+        arguments: dict[str, tuple[object, ...]] = {
+            "aten::index_copy_": (0, index, source),
+            "aten::index_add_": (0, index, source, 1),
+            "aten::scatter_.src": (0, index, source),
+            "aten::put_": (index, source, False),
+        }
+        _run(operator, own, *arguments[operator])
+        return own.array.tolist()
+
+    own = _indices(3, 2, 1, 0)
+    assert run(own, own) == run(_indices(3, 2, 1, 0), _indices(3, 2, 1, 0))
+
+
+def test_results_that_torch_would_allocate_before_their_shape_is_known() -> None:
+    """Torch has no shape rule of this operator, the library has."""
+    with pytest.raises(
+        ExecutorchError, match=r"cannot resize a tensor of shape \[2, 3, 4\] to \[2, 3, 2147483647\]"
+    ):
+        _prepare("aten::adaptive_avg_pool2d.out", _tensor(2, 3, 4), [3, 2**31 - 1], _tensor(2, 3, 4))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("kind", [ScalarType.LONG, ScalarType.INT])
+def test_quotients_that_integers_do_not_hold(kind: ScalarType, in_place: bool) -> None:
+    """Processors of x86 end the process."""
+    least = np.iinfo(numpy_dtype(kind)).min
+
+    def run(divisor: int) -> list[int]:
+        own, out = (Tensor.from_numpy(np.array([least, 7]), kind) for _ in range(2))
+        other = Tensor.from_numpy(np.array([divisor, -1]), kind)
+        arguments = ("aten::div_.Tensor_mode",) if in_place else ("aten::div.out_mode", out)
+        _run(arguments[0], own, other, "trunc", *arguments[1:])
+        return (own if in_place else out).array.tolist()
+
+    with pytest.raises(Trap, match=f"'other': expected divisors other than -1 of {least}"):
+        run(-1)
+    assert run(1) == [least, -7]
