@@ -14,7 +14,7 @@ from et_vm.kernels.aten.binding import torch_dtype
 from et_vm.kernels.aten.schema import TorchOperator
 from et_vm.values import Tensor
 
-_MEMORY_FORMATS = {
+MEMORY_FORMATS = {
     0: torch.contiguous_format,
     1: torch.preserve_format,
     2: torch.channels_last,
@@ -33,7 +33,7 @@ def _convert(value: Any, argument: Arg, tensor: Callable[[Tensor], torch.Tensor]
     if argument.type.base == "ScalarType":
         return torch_dtype(value)
     if argument.type.base == "MemoryFormat":
-        return _MEMORY_FORMATS[value]
+        return MEMORY_FORMATS[value]
     return value
 
 

@@ -15,15 +15,16 @@ import torch
 
 from et_ops import Arg
 from et_ops.dtypes import BY_NAME, DType
-from et_ops.inference.meta import UNKNOWN, Meta
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch
 from et_ops.torch_operators import record_of
 from et_schema.errors import Error, Trap
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels import portable
 from et_vm.kernels.aten.binding import meta_of, torch_dtype
-from et_vm.kernels.aten.call import AtenCall
+from et_vm.kernels.aten.call import MEMORY_FORMATS, AtenCall
 from et_vm.kernels.aten.schema import TorchOperator
 from et_vm.kernels.registry import KernelRegistry, PrepareContext
+from et_vm.step import Step
 from et_vm.values import Tensor
 
 _MASKS = (torch.bool, torch.uint8)
@@ -47,6 +48,19 @@ def shape_depends_on_data(call: AtenCall) -> bool:
 def _has_dynamic_shape(op: TorchOperator) -> bool:
     packet = op.overload.overloadpacket
     return any(torch.Tag.dynamic_output_shape in getattr(packet, name).tags for name in packet.overloads())
+
+
+def step_to_size(ctx: PrepareContext, call: AtenCall) -> Step | None:
+    """The portable kernel's step for a call whose data tells the shapes of its outputs, if it takes the call: it looks
+    whether they fit before memory is taken for them, which torch does not.
+    """
+    prepare = _portable().lookup(call.op.name, ()) if shape_depends_on_data(call) else None
+    if prepare is None:
+        return None
+    try:
+        return prepare(ctx, *call.values)
+    except Trap:
+        return None
 
 
 def shape_outputs(ctx: PrepareContext, call: AtenCall) -> bool:
@@ -117,6 +131,8 @@ def _known(value: Any, argument: Arg) -> Any:
     """What shape rules know of an argument."""
     if isinstance(value, Tensor):
         return Meta(tuple(value.sizes), _dtype(value.scalar_type))
+    if argument.type.base == "MemoryFormat" and value is not None and value not in MEMORY_FORMATS:
+        raise Mismatch(argument.name, "a memory format", value)
     if isinstance(value, list):
         return tuple(_known(item, argument) for item in cast("list[Any]", value))
     if value is None or argument.type.base not in ("ScalarType", "MemoryFormat", "Layout"):

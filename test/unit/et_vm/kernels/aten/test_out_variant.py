@@ -227,3 +227,20 @@ def test_quotients_that_integers_do_not_hold(kind: ScalarType, in_place: bool) -
     with pytest.raises(Trap, match=f"'other': expected divisors other than -1 of {least}"):
         run(-1)
     assert run(1) == [least, -7]
+
+
+@pytest.mark.parametrize(
+    ("operator", "numbers"),
+    [("aten::bincount.out", (None, 2**40)), ("aten::repeat_interleave.Tensor_out", (None,))],
+)
+def test_sizes_in_data_before_memory_is_taken(operator: str, numbers: tuple[object, ...]) -> None:
+    out = Tensor(
+        ScalarType.LONG, (4,), storage=np.zeros(32, np.uint8), dynamism=TensorShapeDynamism.DYNAMIC_BOUND
+    )
+    with pytest.raises(ExecutorchError, match="10995116277"):
+        _run(operator, _indices(2**40), *numbers, out)
+
+
+def test_numbers_that_are_no_memory_formats() -> None:
+    with pytest.raises(Trap, match="'memory_format': expected a memory format, got 7"):
+        _prepare("aten::zeros_like.out", _tensor(2), 7, _tensor(2))
