@@ -19,6 +19,7 @@ from et_ops.inference.shapes import below, broadcast, known, numel, unlike, with
 __all__ = ["promoted"]
 
 _MOST_TERMS = 1 << 24
+_MOST_DECIMALS = 1000
 
 
 def promoted(*operands: Meta | Number | None) -> DType:
@@ -52,7 +53,7 @@ def _shape(*operands: Meta | Number | None) -> tuple[int, ...]:
     absolute alias alias_copy alpha_dropout bitwise_not ceil celu clone contiguous detach
     detach_copy dropout elu feature_alpha_dropout feature_dropout fix floor frac
     gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu lift_fresh_copy log_sigmoid mish
-    nan_to_num neg negative positive relu relu6 round round.decimals selu sgn sign silu softplus
+    nan_to_num neg negative positive relu relu6 round selu sgn sign silu softplus
     softshrink special_round threshold trunc zero _conj_copy _conj_physical _neg_view_copy conj_physical
     prelu _prelu_kernel rrelu bernoulli bernoulli.p data dim_order_ops._clone_dim_order
     _standard_gamma bernoulli.Tensor cauchy exponential geometric log_normal poisson random uniform
@@ -61,6 +62,14 @@ def _shape(*operands: Meta | Number | None) -> tuple[int, ...]:
 )
 def same_as_self(self: Meta, *_: object) -> Meta:
     return Meta(self.shape, self.dtype)
+
+
+@rule("round.decimals")
+def round_decimals(self: Meta, decimals: int) -> Meta:
+    # More is no power of ten in any type; in integers of Python, which torch's shape rule computes, it has no end.
+    if decimals != UNKNOWN and abs(decimals) > _MOST_DECIMALS:
+        raise Mismatch("decimals", f"a number from {-_MOST_DECIMALS} to {_MOST_DECIMALS}", decimals)
+    return self
 
 
 @rule("random.from")

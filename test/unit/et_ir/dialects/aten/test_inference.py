@@ -218,6 +218,7 @@ WRONG: dict[str, tuple[str, tuple[Any, ...], str]] = {
     ),
     "random numbers": ("random.from", (value(2), 2**63 - 1, None), "a number below 9223372036854775807"),
     "random numbers of none": ("random.to", (value(2), 0), "argument 'to': expected a positive number"),
+    "decimals": ("round.decimals", (value(2, element=i64), 2**40), "a number from -1000 to 1000"),
     "matrix power": ("linalg_matrix_power", (value(2, 2), -(2**63) + 1), r"between -2\^62 and 2\^62"),
     "gamma": ("mvlgamma", (value(2**20), 2**20), "argument 'p': expected at most 80 for 1048576 elements"),
     "entropy": ("binary_cross_entropy", (value(1), value(0)), r"argument 'target': expected shape \[1\]"),
