@@ -389,7 +389,9 @@ def _resampled(
         scales = scales or ()
         if len(scales) != rank or not all(0 < scale < inf for scale in scales):
             raise Mismatch("scale_factors", f"{rank} positive numbers", list(scales))
-        pairs = zip(space, scales, strict=True)
+        pairs = list(zip(space, scales, strict=True))
+        if any(known(size) and size * scale > _MOST_PLACES for size, scale in pairs):
+            raise Mismatch("scale_factors", f"sizes of at most {_MOST_PLACES}", list(scales))
         sizes = tuple(int(size * scale) if known(size) else UNKNOWN for size, scale in pairs)
     if any(below(size, 1) for size in (*image.shape[1:], *sizes)):
         raise Mismatch("output_size", "a non-empty image and result", (list(image.shape), list(sizes)))
@@ -461,6 +463,8 @@ GRID_SAMPLING = {rank: _define_grid_sampling(f"grid_sampler_{rank}d", (rank + 2,
 
 @rule("affine_grid_generator")
 def affine_grid_generator(theta: Meta, size: Sequence[int], align_corners: bool) -> Meta:
+    if len(size) not in (4, 5):
+        raise Mismatch("size", "4 or 5 sizes", list(size))
     spatial_sizes = (size[0], *size[2:])
     return Meta((*spatial_sizes, len(size) - 2), theta.dtype)
 

@@ -300,6 +300,8 @@ def binary_cross_entropy(self: Meta, target: Meta, weight: Meta | None, reductio
 @rule("glu")
 def glu(self: Meta, dim: int) -> Meta:
     axis = wrap_dim(dim, self.rank)
+    if not self.shape:
+        raise Mismatch("self", "a dimension to halve", self)
     size = self.shape[axis]
     if known(size) and size % 2:
         raise ValueError(f"glu halves a dimension, but its size is {size}")

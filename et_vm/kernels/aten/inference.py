@@ -122,8 +122,8 @@ def _check_operands(call: AtenCall) -> list[tuple[int, ...] | None] | None:
     if made is None or isinstance(made, DType):
         return None
     results = [made] if isinstance(made, Meta) else made
-    if len(results) != len(call.outs):
-        return None
+    if call.outs and len(results) != len(call.outs):
+        raise Mismatch(call.op.outs[0].name, f"{len(results)} tensors", len(call.outs))
     return [None if result is None or UNKNOWN in result.shape else result.shape for result in results]
 
 

@@ -223,6 +223,22 @@ WRONG: dict[str, tuple[str, tuple[Any, ...], str]] = {
     "gamma": ("mvlgamma", (value(2**20), 2**20), "argument 'p': expected at most 80 for 1048576 elements"),
     "entropy": ("binary_cross_entropy", (value(1), value(0)), r"argument 'target': expected shape \[1\]"),
     "outer product": ("addr", (value(2, 2), value(), value(2)), "argument 'vec1': expected one dimension"),
+    "outer of a matrix": ("outer", (value(2, 2), value(2)), "argument 'self': expected one dimension"),
+    "differences of a number": ("diff", (value(),), "at least one dimension"),
+    "differences to a number": (
+        "diff",
+        (value(3), 1, 0, value()),
+        "argument 'prepend': expected 1 dimensions",
+    ),
+    "glu of a number": ("glu", (value(),), "a dimension to halve"),
+    "stack of nothing": ("hstack", ((),), "at least one tensor"),
+    "rotation": ("rot90", (value(2, 2), 1, (0,)), "expected two dimensions"),
+    "grid": ("affine_grid_generator", (value(1, 2, 3), (), False), "expected 4 or 5 sizes"),
+    "scale beyond sizes": (
+        "upsample_nearest2d.vec",
+        (value(1, 2, 3, 4), None, (2.0, 1e308)),
+        "sizes of at most 2147483647",
+    ),
     "no type": (
         "relu",
         (xdsl_test.TestOp(result_types=[TensorType(TensorType(i1, []), [])]).results[0],),

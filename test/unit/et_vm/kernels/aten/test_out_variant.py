@@ -244,3 +244,15 @@ def test_sizes_in_data_before_memory_is_taken(operator: str, numbers: tuple[obje
 def test_numbers_that_are_no_memory_formats() -> None:
     with pytest.raises(Trap, match="'memory_format': expected a memory format, got 7"):
         _prepare("aten::zeros_like.out", _tensor(2), 7, _tensor(2))
+
+
+def test_strides_beyond_the_elements() -> None:
+    for source in (_tensor(6), Tensor(ScalarType.FLOAT, (2, 3), (1, 0), storage=np.zeros(24, np.uint8))):
+        with pytest.raises(Trap, match="out of bounds for storage"):
+            _prepare("aten::as_strided_copy.out", source, [2, 3], [100, 1], 0, _tensor(2, 3))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_numbers_of_outputs_that_are_not_those_of_results(count: int) -> None:
+    with pytest.raises(Trap, match=f"'out': expected 2 tensors, got {count}"):
+        _prepare("aten::split_with_sizes_copy.out", _tensor(6), [2, 4], 0, [_tensor(2)] * count)
