@@ -24,7 +24,6 @@ from et_vm.kernels.aten.binding import meta_of, torch_dtype
 from et_vm.kernels.aten.call import MEMORY_FORMATS, AtenCall
 from et_vm.kernels.aten.schema import TorchOperator
 from et_vm.kernels.registry import KernelRegistry, PrepareContext
-from et_vm.step import Step
 from et_vm.values import Tensor
 
 _MASKS = (torch.bool, torch.uint8)
@@ -48,19 +47,6 @@ def shape_depends_on_data(call: AtenCall) -> bool:
 def _has_dynamic_shape(op: TorchOperator) -> bool:
     packet = op.overload.overloadpacket
     return any(torch.Tag.dynamic_output_shape in getattr(packet, name).tags for name in packet.overloads())
-
-
-def step_to_size(ctx: PrepareContext, call: AtenCall) -> Step | None:
-    """The portable kernel's step for a call whose data tells the shapes of its outputs, if it takes the call: it looks
-    whether they fit before memory is taken for them, which torch does not.
-    """
-    prepare = _portable().lookup(call.op.name, ()) if shape_depends_on_data(call) else None
-    if prepare is None:
-        return None
-    try:
-        return prepare(ctx, *call.values)
-    except Trap:
-        return None
 
 
 def shape_outputs(ctx: PrepareContext, call: AtenCall) -> bool:

@@ -12,7 +12,7 @@ from et_ops.inference.meta import Mismatch
 from et_ops.torch_operators import check_quotients
 from et_vm.kernels.aten.binding import alias, torch_dtype
 from et_vm.kernels.aten.call import AtenCall
-from et_vm.kernels.aten.inference import check_in_place, shape_outputs, step_to_size
+from et_vm.kernels.aten.inference import check_in_place, shape_outputs
 from et_vm.kernels.aten.quick import quick_function
 from et_vm.kernels.aten.schema import TorchOperator, functional, operator
 from et_vm.kernels.aten.view import view_kernel
@@ -73,9 +73,6 @@ class OutVariant:
                     call_on = functools.partial(_write_in_place, self.op.overload, read, keywords)
                     return _run_on_copies, (call_on, [written])
                 return functools.partial(self.op.overload, *positional, **keywords), ()
-            step = step_to_size(ctx, call)
-            if step is not None:
-                return step
             if not shape_outputs(ctx, call) or self.op.name in _BETTER_FUNCTIONAL | _LOSES_CONJUGATE:
                 return _run_and_resize, (ctx, call)
             if ctx.meter is not None:
