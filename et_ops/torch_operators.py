@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from et_ops.conventions import is_in_place
+from et_ops.inference.meta import Mismatch
 from et_ops.library import OPERATORS, Operator, operator_of_kernel
 from et_ops.schema import Arg, Schema, parse_schema
 
 __all__ = [
     "TORCH_NAMESPACES",
     "UNCHECKED",
+    "check_quotients",
     "library_overload",
     "may_compute",
     "overload_called",
@@ -66,6 +68,18 @@ def may_compute(operator: Operator) -> bool:
     results = [one.type.base for one in schema.returns]
     reads = any(argument.type.is_tensor for argument in schema.args)
     return operator.name not in UNCHECKED and bool(results) and (reads or "Tensor" in results)
+
+
+def check_quotients(torch: Any, dividend: Any, divisor: Any) -> None:
+    """Raise `Mismatch` where integers, tensors of torch or numbers, have a quotient that their type does not hold:
+    torch leaves it to the machine, some of which end the process.
+    """
+    dtype = torch.result_type(dividend, divisor)
+    if dtype not in (torch.int32, torch.int64):
+        return
+    least = torch.iinfo(dtype).min
+    if bool(torch.as_tensor((dividend == least) & (divisor == -1)).any()):
+        raise Mismatch("other", f"divisors other than -1 of {least}", -1)
 
 
 def library_overload(torch: Any, operator: Operator) -> Any | None:

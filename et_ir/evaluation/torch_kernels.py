@@ -17,8 +17,8 @@ from et_ir.evaluation.arrays import Array, element_type_of, numpy_dtype
 from et_ir.evaluation.call import ConstantCall
 from et_ops import Operator
 from et_ops.dtypes import BY_NAME, DType
-from et_ops.inference.meta import Meta
-from et_ops.torch_operators import overload_of
+from et_ops.inference.meta import UNKNOWN, Meta
+from et_ops.torch_operators import check_quotients, overload_of
 
 __all__ = ["check_operands", "constant_of", "evaluate", "is_available", "operator_of", "torch_dtypes"]
 
@@ -93,6 +93,10 @@ def check_operands(operator: Operator, arguments: Sequence[Any]) -> None:
     """Raise `ValueError` for arguments that the operator does not take: those of its schema, in order, as torch takes
     them. Torch's kernels do not check all that they rely on.
     """
+    import torch
+
+    if "trunc" in [value for value in arguments if isinstance(value, str)]:
+        check_quotients(torch, *arguments[:2])
     rule = operator.shape_rule
     if rule is not None:
         rule(*map(_known, arguments))
@@ -110,7 +114,8 @@ def _known(value: Any) -> Any:
         return str(value).removeprefix("torch.")
     if isinstance(value, list | tuple):
         return tuple(_known(item) for item in cast("Sequence[Any]", value))
-    return value
+    # Rules take the least number for one that is not known: the next means the same to all of them.
+    return UNKNOWN + 1 if type(value) is int and value == UNKNOWN else value
 
 
 @cache

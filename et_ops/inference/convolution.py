@@ -234,6 +234,9 @@ def _define_pooling(rank: int) -> Pooling:
     ) -> Meta:
         if divisor_override == 0:
             raise Mismatch("divisor_override", "a divisor other than zero", 0)
+        # The least integer has no quotient by -1.
+        if divisor_override is not None and divisor_override < 0 and self.dtype.is_integral:
+            raise Mismatch("divisor_override", "a positive divisor of integers", divisor_override)
         return Meta(pooled(self, rank, kernel_size, stride, padding, (1,), ceil_mode), self.dtype)
 
     @rule(f"max_pool{rank}d")
@@ -365,6 +368,8 @@ for _rank in (1, 2, 3):
 
 # -- resampling
 
+_MOST_PLACES = 2**31 - 1
+
 
 def _resampled(
     arg: str,
@@ -384,7 +389,9 @@ def _resampled(
         scales = scales or ()
         if len(scales) != rank or not all(0 < scale < inf for scale in scales):
             raise Mismatch("scale_factors", f"{rank} positive numbers", list(scales))
-        pairs = zip(space, scales, strict=True)
+        pairs = list(zip(space, scales, strict=True))
+        if any(known(size) and size * scale > _MOST_PLACES for size, scale in pairs):
+            raise Mismatch("scale_factors", f"sizes of at most {_MOST_PLACES}", list(scales))
         sizes = tuple(int(size * scale) if known(size) else UNKNOWN for size, scale in pairs)
     if any(below(size, 1) for size in (*image.shape[1:], *sizes)):
         raise Mismatch("output_size", "a non-empty image and result", (list(image.shape), list(sizes)))
@@ -408,8 +415,13 @@ def _define_resampling(name: str) -> Resampling:
         return _resampled("input", input, rank, output_size, rest[scales])
 
     @rule("" if "lanczos" in name else name)
-    def by_size(self: Meta, output_size: Sequence[int], *_: object) -> Meta:
-        return _resampled("self", self, rank, output_size)
+    def by_size(self: Meta, output_size: Sequence[int], *rest: Any) -> Meta:
+        made = _resampled("self", self, rank, output_size)
+        for scale, size in zip(rest[scales:], made.shape[2:], strict=False):
+            # Kernels compute places in the image with it, as integers.
+            if scale is not None and scale > 0 and scale * _MOST_PLACES < size:
+                raise Mismatch("scales", f"a scale of more than {size / _MOST_PLACES:.1e}", scale)
+        return made
 
     return Resampling(by_size, by_vector)
 
@@ -451,6 +463,8 @@ GRID_SAMPLING = {rank: _define_grid_sampling(f"grid_sampler_{rank}d", (rank + 2,
 
 @rule("affine_grid_generator")
 def affine_grid_generator(theta: Meta, size: Sequence[int], align_corners: bool) -> Meta:
+    if len(size) not in (4, 5):
+        raise Mismatch("size", "4 or 5 sizes", list(size))
     spatial_sizes = (size[0], *size[2:])
     return Meta((*spatial_sizes, len(size) - 2), theta.dtype)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from et_ops.dtypes import C64, C128, F32, F64, I32, DType, real_of
-from et_ops.inference.meta import Meta, Mismatch, rule
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, rule
 from et_ops.inference.shapes import Shape, below, broadcast, differ, known, unlike
 from et_ops.sizes import minimum
 
@@ -197,6 +197,15 @@ def ldl_solve(LD: Meta, pivots: Meta, B: Meta, hermitian: bool) -> Meta:
 @rule("linalg_matrix_exp")
 def matrix_exponential(self: Meta) -> Meta:
     _matrix("self", self, square=True, types=())
+    return self
+
+
+@rule("linalg_matrix_power", "matrix_power")
+def matrix_power(self: Meta, n: int) -> Meta:
+    _matrix("self", self, square=True, types=())
+    # Torch's absolute value of the least integer is negative, and halving it never ends.
+    if n != UNKNOWN and abs(n) >= 2**62:
+        raise Mismatch("n", "a power between -2^62 and 2^62", n)
     return self
 
 

@@ -171,6 +171,8 @@ def take_along_dim(self: Meta, indices: Meta, dim: int | None) -> Meta | None:
     if self.rank != indices.rank:
         return None
     axis = wrap_dim(dim, self.rank)
+    if not self.shape:
+        return self
     shape = broadcast(with_size(self.shape, axis, 1), with_size(indices.shape, axis, 1))
     return Meta(with_size(shape, axis, indices.shape[axis]), self.dtype)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from et_ops.dtypes import F32, I8, I32, I64, U8, DType, as_float
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, rule
-from et_ops.inference.shapes import Shape, broadcast, differ, known, wrap_dim
+from et_ops.inference.shapes import Shape, broadcast, differ, known, reduced, wrap_dim
 
 __all__ = ["matmul_shape"]
 
@@ -98,8 +98,15 @@ def addbmm(self: Meta, batch1: Meta, batch2: Meta, beta: Number, alpha: Number) 
     return Meta(bmm(batch1, batch2).shape[1:], batch1.dtype)
 
 
+def _check_vectors(**vectors: Meta) -> None:
+    for arg, vector in vectors.items():
+        if vector.rank != 1:
+            raise Mismatch(arg, "one dimension", vector)
+
+
 @rule("addr")
 def addr(self: Meta, vec1: Meta, vec2: Meta, beta: Number, alpha: Number) -> Meta | None:
+    _check_vectors(vec1=vec1, vec2=vec2)
     if self.dtype is not vec1.dtype or vec1.dtype is not vec2.dtype:
         return None
     return Meta(_added(self, (vec1.shape[0], vec2.shape[0])), self.dtype)
@@ -115,6 +122,7 @@ def _added(term: Meta, product: Shape) -> Shape:
 
 @rule("ger", "outer")
 def outer(self: Meta, vec2: Meta) -> Meta | None:
+    _check_vectors(self=self, vec2=vec2)
     return Meta((self.shape[0], vec2.shape[0]), self.dtype) if self.dtype is vec2.dtype else None
 
 
@@ -186,9 +194,8 @@ def tensordot(self: Meta, other: Meta, dims_self: Sequence[int], dims_other: Seq
 
 @rule("linalg_vecdot")
 def vecdot(x: Meta, y: Meta, dim: int) -> Meta:
-    shape = list(broadcast(x.shape, y.shape))
-    del shape[wrap_dim(dim, len(shape))]
-    return Meta(tuple(shape), x.dtype)
+    shape = broadcast(x.shape, y.shape)
+    return Meta(reduced(shape, (wrap_dim(dim, len(shape)),), False), x.dtype)
 
 
 @rule("kron")

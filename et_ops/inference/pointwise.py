@@ -14,9 +14,12 @@ from et_ops.dtypes import (
     real_of,
 )
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, number_dtype, rule
-from et_ops.inference.shapes import broadcast, known, unlike, with_size, wrap_dim
+from et_ops.inference.shapes import below, broadcast, known, numel, unlike, with_size, wrap_dim
 
 __all__ = ["promoted"]
+
+_MOST_TERMS = 1 << 24
+_MOST_DECIMALS = 1000
 
 
 def promoted(*operands: Meta | Number | None) -> DType:
@@ -50,15 +53,38 @@ def _shape(*operands: Meta | Number | None) -> tuple[int, ...]:
     absolute alias alias_copy alpha_dropout bitwise_not ceil celu clone contiguous detach
     detach_copy dropout elu feature_alpha_dropout feature_dropout fix floor frac
     gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu lift_fresh_copy log_sigmoid mish
-    nan_to_num neg negative positive relu relu6 round round.decimals selu sgn sign silu softplus
+    nan_to_num neg negative positive relu relu6 round selu sgn sign silu softplus
     softshrink special_round threshold trunc zero _conj_copy _conj_physical _neg_view_copy conj_physical
     prelu _prelu_kernel rrelu bernoulli bernoulli.p data dim_order_ops._clone_dim_order
-    _standard_gamma bernoulli.Tensor cauchy exponential geometric log_normal poisson random random.from
-    random.to uniform normal.Tensor_float
+    _standard_gamma bernoulli.Tensor cauchy exponential geometric log_normal poisson random uniform
+    normal.Tensor_float
     """
 )
 def same_as_self(self: Meta, *_: object) -> Meta:
     return Meta(self.shape, self.dtype)
+
+
+@rule("round.decimals")
+def round_decimals(self: Meta, decimals: int) -> Meta:
+    # More is no power of ten in any type; in integers of Python, which torch's shape rule computes, it has no end.
+    if decimals != UNKNOWN and abs(decimals) > _MOST_DECIMALS:
+        raise Mismatch("decimals", f"a number from {-_MOST_DECIMALS} to {_MOST_DECIMALS}", decimals)
+    return self
+
+
+@rule("random.from")
+def random_from(self: Meta, low: int, high: int | None, *_: object) -> Meta:
+    most = 2**63 - 1 if high is None else high
+    if UNKNOWN not in (low, most) and low >= most:
+        raise Mismatch("from", f"a number below {most}", low)
+    return self
+
+
+@rule("random.to")
+def random_to(self: Meta, high: int, *_: object) -> Meta:
+    if high < 1 and high != UNKNOWN:
+        raise Mismatch("to", "a positive number", high)
+    return self
 
 
 @rule("copy")
@@ -76,10 +102,10 @@ def absolute(self: Meta) -> Meta:
 @rule(
     """
     acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cos cosh deg2rad
-    digamma erf erfc erfinv exp exp2 expm1 i0 lgamma log log10 log1p log2 logit mvlgamma rad2deg
+    digamma erf erfc erfinv exp exp2 expm1 i0 lgamma log log10 log1p log2 logit rad2deg
     reciprocal rsqrt sigmoid sin sinc sinh special_digamma special_entr special_erf special_erfc
     special_erfinv special_exp2 special_expit special_expm1 special_gammaln special_i0 special_log1p
-    special_log_ndtr special_logit special_multigammaln special_ndtr special_psi special_sinc sqrt tan
+    special_log_ndtr special_logit special_ndtr special_psi special_sinc sqrt tan
     tanh special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_erfcx
     special_i0e special_i1 special_i1e special_modified_bessel_i0 special_modified_bessel_i1
     special_modified_bessel_k0 special_modified_bessel_k1 special_ndtri special_scaled_modified_bessel_k0
@@ -89,6 +115,17 @@ def absolute(self: Meta) -> Meta:
 def float_unary(self: Meta, *_: object) -> Meta:
     dtype = as_float(self.dtype)
     return Meta(self.shape, dtype)
+
+
+@rule("mvlgamma", "special_multigammaln")
+def multivariate_gamma(self: Meta, p: int) -> Meta:
+    """Torch adds up `p` terms of each element, after it has computed all of them."""
+    count = numel(self.shape) or 0
+    if p < 1 and p != UNKNOWN:
+        raise Mismatch("p", "a positive number", p)
+    if known(count) and below(_MOST_TERMS // max(count, 1) + 64, p):
+        raise Mismatch("p", f"at most {_MOST_TERMS // max(count, 1) + 64} for {count} elements", p)
+    return float_unary(self)
 
 
 @rule("angle")
@@ -251,9 +288,20 @@ def pointwise_loss(self: Meta, target: Meta, reduction: int, *_: object) -> Meta
     return Meta(() if reduction else shape, promoted(self, target))
 
 
+@rule("binary_cross_entropy")
+def binary_cross_entropy(self: Meta, target: Meta, weight: Meta | None, reduction: int) -> Meta:
+    if unlike(target.shape, self.shape):
+        raise Mismatch("target", f"shape {list(self.shape)}", target)
+    if weight is not None and unlike(broadcast(weight.shape, self.shape), self.shape):
+        raise Mismatch("weight", f"a shape that broadcasts to {list(self.shape)}", weight)
+    return Meta(() if reduction else self.shape, self.dtype)
+
+
 @rule("glu")
 def glu(self: Meta, dim: int) -> Meta:
     axis = wrap_dim(dim, self.rank)
+    if not self.shape:
+        raise Mismatch("self", "a dimension to halve", self)
     size = self.shape[axis]
     if known(size) and size % 2:
         raise ValueError(f"glu halves a dimension, but its size is {size}")

@@ -256,10 +256,14 @@ def topk(self: Meta, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Met
 @rule("diff")
 def diff(self: Meta, n: int, dim: int, prepend: Meta | None, append: Meta | None) -> Meta:
     dim = wrap_dim(dim, self.rank)
-    sizes = [
-        self.shape[dim],
-        *(0 if m is None else m.shape[dim] if m.shape else 1 for m in (prepend, append)),
-    ]
+    if not self.shape:
+        raise Mismatch("self", "at least one dimension", self)
+    if n < 0 and n != UNKNOWN:
+        raise Mismatch("n", "a non-negative order", n)
+    for arg, part in (("prepend", prepend), ("append", append)):
+        if part is not None and part.rank != self.rank:
+            raise Mismatch(arg, f"{self.rank} dimensions", part)
+    sizes = [self.shape[dim], *(0 if m is None else m.shape[dim] for m in (prepend, append))]
     size = max(0, sum(sizes) - n) if known(*sizes) else UNKNOWN
     return Meta(with_size(self.shape, dim, size), self.dtype)
 

@@ -380,7 +380,7 @@ def stack(tensors: Sequence[Meta], dim: int) -> Meta:
 @rule("hstack")
 def hstack(tensors: Sequence[Meta]) -> Meta:
     rows = [t if t.shape else Meta((1,), t.dtype) for t in tensors]
-    return cat(rows, 0 if rows[0].rank == 1 else 1)
+    return cat(rows, 0 if not rows or rows[0].rank == 1 else 1)
 
 
 @rule("vstack", "row_stack")
@@ -604,6 +604,8 @@ def shifted(self: Meta, dim: Sequence[int] | None) -> Meta:
 
 @rule("rot90")
 def rot90(self: Meta, k: int, dims: Sequence[int]) -> Meta:
+    if len(dims) != 2:
+        raise Mismatch("dims", "two dimensions", list(dims))
     return transpose(self, dims[0], dims[1]) if k % 2 else Meta(self.shape, self.dtype)
 
 

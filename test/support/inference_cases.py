@@ -376,6 +376,8 @@ def other_pointwise() -> Iterator[Case]:
     yield A.special_xlog1py, p(3), p(3)
     yield A.special_xlog1py.other_scalar, p(3), 2
     yield A.special_xlog1py.self_scalar, 2, p(3)
+    for reduction in range(3):
+        yield A.binary_cross_entropy, f(2, 3).sigmoid(), f(2, 3).sigmoid(), f(3), reduction
     for op in (A.mse_loss, A.l1_loss, A.smooth_l1_loss, A.huber_loss, A.soft_margin_loss):
         yield op, f(2, 3), f(2, 3)
         yield op, f(2, 3), f(2, 3), 0
@@ -531,6 +533,8 @@ def core_factorizations() -> Iterator[Case]:
     yield A.linalg_ldl_factor_ex, symmetric
     yield A.linalg_ldl_solve, *A.linalg_ldl_factor_ex(symmetric)[:2], b
     yield A.linalg_matrix_exp, a
+    yield A.linalg_matrix_power, a, 3
+    yield A.matrix_power, a, -2
     yield A.linalg_householder_product, *A.geqrf(tall)
     yield A.ormqr, *A.geqrf(tall), f(2, 4, 6)
     yield A.ormqr, *A.geqrf(tall), f(2, 6, 4), False

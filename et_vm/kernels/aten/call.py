@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, cast
 
 import torch
+from numpy.lib.array_utils import byte_bounds
 
 from et_ops import Arg
 from et_vm.kernels.aten.binding import torch_dtype
 from et_vm.kernels.aten.schema import TorchOperator
 from et_vm.values import Tensor
 
-_MEMORY_FORMATS = {
+MEMORY_FORMATS = {
     0: torch.contiguous_format,
     1: torch.preserve_format,
     2: torch.channels_last,
@@ -31,7 +33,7 @@ def _convert(value: Any, argument: Arg, tensor: Callable[[Tensor], torch.Tensor]
     if argument.type.base == "ScalarType":
         return torch_dtype(value)
     if argument.type.base == "MemoryFormat":
-        return _MEMORY_FORMATS[value]
+        return MEMORY_FORMATS[value]
     return value
 
 
@@ -66,6 +68,23 @@ class AtenCall:
             if not _is_default(value, argument):
                 used = len(positional)
         return positional[:used], keywords
+
+    def overlaps(self) -> bool:
+        """Whether a tensor that the call writes has bytes of another tensor of the call."""
+        arguments = chain(zip(self.inputs, self.op.inputs, strict=True), ((out, None) for out in self.outs))
+        spans = [
+            (*byte_bounds(tensor.array), argument is None or argument.is_mutated)
+            for value, argument in arguments
+            for tensor in (cast("list[Any]", value) if isinstance(value, list) else [value])
+            if isinstance(tensor, Tensor) and tensor.array.size
+        ]
+        used_to = written_to = 0
+        for start, end, written in sorted(spans):
+            if start < written_to or (written and start < used_to):
+                return True
+            used_to = max(used_to, end)
+            written_to = max(written_to, end) if written else written_to
+        return False
 
     def with_outs(self, keywords: dict[str, Any], outs: Sequence[torch.Tensor]) -> dict[str, Any]:
         """The keyword arguments of the overload itself, the outputs under their own names."""

@@ -15,13 +15,13 @@ import torch
 
 from et_ops import Arg
 from et_ops.dtypes import BY_NAME, DType
-from et_ops.inference.meta import Meta
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch
 from et_ops.torch_operators import record_of
 from et_schema.errors import Error, Trap
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels import portable
 from et_vm.kernels.aten.binding import meta_of, torch_dtype
-from et_vm.kernels.aten.call import AtenCall
+from et_vm.kernels.aten.call import MEMORY_FORMATS, AtenCall
 from et_vm.kernels.aten.schema import TorchOperator
 from et_vm.kernels.registry import KernelRegistry, PrepareContext
 from et_vm.values import Tensor
@@ -64,16 +64,16 @@ def shape_outputs(ctx: PrepareContext, call: AtenCall) -> bool:
             refused = trap
         else:
             return not shape_depends_on_data(call)
-    shapes = None if shape_depends_on_data(call) else _infer(ctx, call, refused)
     try:
-        _check_operands(call)
+        ruled = _check_operands(call)
     except ValueError as problem:
         raise (refused or ctx.error(str(problem), code=Error.InvalidArgument)) from None
-    if shapes is None:
-        return False
-    for out, shape in zip(call.outs, shapes, strict=True):
-        out.resize(shape)
-    return True
+    shapes = None if shape_depends_on_data(call) else _infer(ctx, call, refused)
+    # Also what torch is left to shape must fit its tensor, before torch allocates it.
+    for out, shape in zip(call.outs, ruled or () if shapes is None else shapes, strict=shapes is not None):
+        if shape is not None:
+            out.resize(shape)
+    return shapes is not None
 
 
 def _infer(ctx: PrepareContext, call: AtenCall, refused: Trap | None) -> list[tuple[int, ...]] | None:
@@ -84,41 +84,56 @@ def _infer(ctx: PrepareContext, call: AtenCall, refused: Trap | None) -> list[tu
         call.op.overload(*positional, **call.with_outs(keywords, outs))
     except NotImplementedError:
         return None
-    except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as problem:
+    except (RuntimeError, TypeError, ValueError, IndexError, AssertionError, ArithmeticError) as problem:
         if refused is not None:
             raise refused from None
         raise ctx.error(first_line(problem), code=Error.InvalidArgument) from None
     return [tuple(out.shape) for out in outs]
 
 
-def _check_operands(call: AtenCall) -> None:
-    """Raise `ValueError` for arguments that the operator does not take, by the operator library's shape rule."""
+def _check_operands(call: AtenCall) -> list[tuple[int, ...] | None] | None:
+    """The shapes of the results by the operator library's shape rule, as far as it knows them. Raises `ValueError` for
+    arguments that the operator does not take.
+    """
+    for out in call.outs:
+        _dtype(out.scalar_type)
     record = record_of(call.op.name)
-    if record is None or record.shape_rule is None:
-        return
-    given = {argument.name: value for value, argument in zip(call.inputs, call.op.inputs, strict=True)}
-    try:
-        known = [_known(given.get(argument.name), argument) for argument in record.schema.args]
-    except KeyError:
-        return  # of an element type that the library does not have
-    record.shape_rule(*known)
+    if record is None:
+        return None
+    # What an operator in place calls `self` has another name in some functional forms.
+    names = call.op.inputs if call.outs else record.schema.args
+    given = {argument.name: value for value, argument in zip(call.inputs, names, strict=True)}
+    known = [_known(given.get(argument.name), argument) for argument in record.schema.args]
+    made = None if record.shape_rule is None else record.shape_rule(*known)
+    if made is None or isinstance(made, DType):
+        return None
+    results = [made] if isinstance(made, Meta) else made
+    if call.outs and len(results) != len(call.outs):
+        raise Mismatch(call.op.outs[0].name, f"{len(results)} tensors", len(call.outs))
+    return [None if result is None or UNKNOWN in result.shape else result.shape for result in results]
 
 
 def _known(value: Any, argument: Arg) -> Any:
     """What shape rules know of an argument."""
     if isinstance(value, Tensor):
         return Meta(tuple(value.sizes), _dtype(value.scalar_type))
+    if argument.type.base == "MemoryFormat" and value is not None and value not in MEMORY_FORMATS:
+        raise Mismatch(argument.name, "a memory format", value)
     if isinstance(value, list):
         return tuple(_known(item, argument) for item in cast("list[Any]", value))
     if value is None or argument.type.base not in ("ScalarType", "MemoryFormat", "Layout"):
-        return value
+        # Rules take the least number for one that is not known: the next means the same to all of them.
+        return UNKNOWN + 1 if type(value) is int and value == UNKNOWN else value
     return _dtype(value) if argument.type.base == "ScalarType" else None
 
 
 @functools.cache
 def _dtype(scalar_type: int) -> DType:
     name = ScalarType(scalar_type).torch_name
-    return {one.torch_name: one for one in BY_NAME.values()}[name]
+    for one in BY_NAME.values():
+        if one.torch_name == name:
+            return one
+    raise ValueError(f"no operator takes elements of {name}")
 
 
 def first_line(problem: BaseException) -> str:

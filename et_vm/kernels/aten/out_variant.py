@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from et_ops.inference.meta import Mismatch
+from et_ops.torch_operators import check_quotients
 from et_vm.kernels.aten.binding import alias, torch_dtype
 from et_vm.kernels.aten.call import AtenCall
 from et_vm.kernels.aten.inference import check_in_place, shape_outputs
@@ -16,6 +18,7 @@ from et_vm.kernels.aten.schema import TorchOperator, functional, operator
 from et_vm.kernels.aten.view import view_kernel
 from et_vm.kernels.registry import Param, Prepare, PrepareContext
 from et_vm.step import NOTHING, Step, resizing
+from et_vm.values import Tensor
 
 # The out variants of these losses resize their output on the way, or (torch 2.13) give wrong results.
 _BETTER_FUNCTIONAL = frozenset(
@@ -50,11 +53,25 @@ class OutVariant:
         self.parameters = op.parameters
 
     def __call__(self, ctx: PrepareContext, *values: Any) -> Step:
+        step = self._prepared(ctx, values)
+        if step is NOTHING or not any(
+            argument.name == "rounding_mode" and value == "trunc"
+            for value, argument in zip(values, self.op.inputs, strict=False)
+        ):
+            return step
+        dividend, divisor = (alias(one) if isinstance(one, Tensor) else one for one in values[:2])
+        return _run_if_quotients_fit, (ctx, dividend, divisor, *step)
+
+    def _prepared(self, ctx: PrepareContext, values: Sequence[Any]) -> Step:
         with torch.inference_mode():
             call = AtenCall(self.op, values)
             if not self.op.outs:
                 check_in_place(ctx, call)
                 positional, keywords = call.arguments(alias)
+                if not _is_pointwise(self.op.overload) and call.overlaps():
+                    written, *read = positional
+                    call_on = functools.partial(_write_in_place, self.op.overload, read, keywords)
+                    return _run_on_copies, (call_on, [written])
                 return functools.partial(self.op.overload, *positional, **keywords), ()
             if not shape_outputs(ctx, call) or self.op.name in _BETTER_FUNCTIONAL | _LOSES_CONJUGATE:
                 return _run_and_resize, (ctx, call)
@@ -73,6 +90,8 @@ class OutVariant:
         outs = [alias(out) for out in call.outs]
         positional, keywords = call.arguments(alias)
         compute = functional(self.op.name)
+        if not (compute is not None and _is_pointwise(compute)) and call.overlaps():
+            return _run_on_copies, (functools.partial(_write_to_outs, call, positional, keywords), outs)
         if compute is not None and self.op.name in _TAKES_CONTIGUOUS:
             targets = tuple(out.copy_ for out in outs)
             return copy_results, (functools.partial(_on_contiguous, compute, positional, keywords), targets)
@@ -107,6 +126,47 @@ def copy_results(compute: Callable[[], Any], targets: Sequence[Callable[[torch.T
     results = [made] if isinstance(made, torch.Tensor) else made
     for target, result in zip(targets, results, strict=True):
         target(result)
+
+
+def _run_if_quotients_fit(
+    ctx: PrepareContext,
+    dividend: Any,
+    divisor: Any,
+    function: Callable[..., object],
+    arguments: Sequence[Any],
+) -> None:
+    try:
+        check_quotients(torch, dividend, divisor)
+    except Mismatch as problem:
+        raise ctx.error(str(problem)) from None
+    function(*arguments)
+
+
+def _write_in_place(
+    function: Callable[..., object],
+    read: Sequence[Any],
+    keywords: dict[str, Any],
+    written: Sequence[torch.Tensor],
+) -> None:
+    function(*written, *read, **keywords)
+
+
+def _write_to_outs(
+    call: AtenCall, positional: Sequence[Any], keywords: dict[str, Any], outs: Sequence[torch.Tensor]
+) -> None:
+    call.op.overload(*positional, **call.with_outs(keywords, outs))
+
+
+def _run_on_copies(
+    compute: Callable[[Sequence[torch.Tensor]], object], written: Sequence[torch.Tensor]
+) -> None:
+    """Let `compute` write to copies of `written`. Kernels use indices that they have checked before they write, and
+    more than once: a result in the same bytes would replace them by others in the meantime.
+    """
+    copies = [tensor.clone() for tensor in written]
+    compute(copies)
+    for tensor, copy in zip(written, copies, strict=True):
+        tensor.copy_(copy)
 
 
 @resizing

@@ -72,7 +72,7 @@ def _parameter(argument: Arg) -> Param:
 @functools.cache
 def operators() -> tuple[str, ...]:
     """Names, as ExecuTorch writes them, of the operators of the library that torch computes by writing to an out tensor
-    or to `self` (`et_ops.torch_operators`).
+    or to `self` (`et_ops.torch_operators`), all of the result.
     """
     return tuple(_operators())
 
@@ -88,7 +88,8 @@ def _operators() -> Iterator[str]:
             continue
         name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
         record = record_of(name)
-        if record is not None and may_compute(record):
+        # What torch leaves unspecified is what memory of the process held before.
+        if record is not None and may_compute(record) and not record.facts.unspecified:
             yield name
 
 

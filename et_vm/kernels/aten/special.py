@@ -76,7 +76,9 @@ def embedding_out(
         if not out.array.size or out.scalar_type != weight.scalar_type:
             return generic
         flat, target = alias(indices), alias(out)
-        if not (flat.is_contiguous() and target.is_contiguous()):
+        if np.may_share_memory(indices.array, out.array) or not (
+            flat.is_contiguous() and target.is_contiguous()
+        ):
             return generic
         step = functools.partial(
             torch.index_select, alias(weight), 0, flat.view(-1), out=target.view(-1, weight.sizes[1])

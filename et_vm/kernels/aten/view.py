@@ -8,7 +8,7 @@ import torch
 
 from et_vm.kernels.aten.binding import alias
 from et_vm.kernels.aten.call import AtenCall
-from et_vm.kernels.aten.inference import shape_outputs
+from et_vm.kernels.aten.inference import first_line, shape_outputs
 from et_vm.kernels.aten.schema import TorchOperator
 from et_vm.kernels.registry import Param, Prepare, PrepareContext
 from et_vm.step import NOTHING, Step
@@ -60,8 +60,10 @@ class ViewCopy:
             shape_outputs(ctx, AtenCall(self.op, values))
             try:
                 views = _listed(self._view(alias(source), *positional, **keywords))
-            except RuntimeError:
+            except RuntimeError as problem:
                 # A shape that needs a copy of a tensor that is not contiguous is no view.
+                if alias(source).is_contiguous() or any(arg.name == "stride" for arg in self.op.inputs):
+                    raise ctx.error(first_line(problem)) from None
                 return _reshaped(alias(source), alias(outs[0]))
             if source.constant and len(views) == 1 and views[0].numel() == source.numel >= _WORTH_KEEPING:
                 # Rearranged once: a plain copy of 1 MB costs a tenth of a transpose.

@@ -202,6 +202,17 @@ def test_an_operator_that_refuses() -> None:
         Evaluator(module).run([torch.ones(4), torch.tensor([0, 9])])
 
 
+def test_quotients_that_integers_do_not_hold() -> None:
+    module = parse("""func.func @forward(%x: tensor<2xi64>, %y: tensor<2xi64>) -> tensor<2xi64> {
+      %1 = aten.div.Tensor_mode %x, %y {rounding_mode = "trunc"} : tensor<2xi64>
+      func.return %1 : tensor<2xi64>
+    }""")
+    least, evaluator = -(2**63), Evaluator(module)
+    assert evaluator.run([torch.tensor([least, 7]), torch.tensor([1, -2])])[0].tolist() == [least, -3]
+    with pytest.raises(EvaluationFailed, match="'other': expected divisors other than -1"):
+        evaluator.run([torch.tensor([least, 7]), torch.tensor([-1, -2])])
+
+
 def test_a_result_of_another_type() -> None:
     module = parse("""func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
       %1 = aten.relu %x : tensor<4xf32>

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from et_schema.errors import Trap
+from et_schema.errors import ExecutorchError, Trap
 from et_schema.program import TensorShapeDynamism
-from et_schema.scalar_type import ScalarType
+from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import NOTHING, Step
@@ -64,8 +64,10 @@ def test_shapes_are_inferred_before_memory_is_bound() -> None:
 
 
 def test_torchs_complaints_are_traps() -> None:
-    """Of operators without a portable kernel; the others have its messages."""
-    with pytest.raises(Trap, match=r"(?s)size.*aten::addmv\.out"):
+    """Of operators without a portable kernel and without a shape rule; the others have their messages."""
+    with pytest.raises(Trap, match=r"(?s)broadcast.*aten::dist\.out"):
+        _prepare("aten::dist.out", _tensor(2), _tensor(3), 2, _tensor())
+    with pytest.raises(Trap, match=r"(?s)'vec': expected 3 elements.*aten::addmv\.out"):
         _prepare("aten::addmv.out", _tensor(2), _tensor(2, 3), _tensor(4), 1, 1, _tensor(2))
     with pytest.raises(Trap, match="'mat2': expected 3 rows"):
         _prepare("aten::mm.out", _tensor(2, 3), _tensor(4, 5), _tensor(2, 5))
@@ -135,3 +137,122 @@ def test_other_weights_stay_as_they_are(constant: bool, size: int) -> None:
     memo: dict[object, object] = {}
     _convolve(image, weight, _tensor(1, 64, (size + 1) // 2, size), memo)
     assert not memo
+
+
+def _run(operator: str, *arguments: object) -> None:
+    fn, args = _prepare(operator, *arguments)
+    with torch.inference_mode():
+        fn(*args)
+
+
+def _indices(*values: int) -> Tensor:
+    return Tensor.from_numpy(np.array(values), ScalarType.LONG)
+
+
+@pytest.mark.parametrize(
+    ("operator", "results"),
+    [
+        ("aten::searchsorted.Tensor_out", [ScalarType.INT]),
+        ("aten::gather.out", [ScalarType.LONG]),
+        ("aten::embedding.out", [ScalarType.FLOAT]),
+        ("aten::sort.values_stable", [ScalarType.LONG, ScalarType.LONG]),
+    ],
+)
+def test_results_in_the_bytes_of_indices(operator: str, results: list[ScalarType]) -> None:
+    """They are written when the kernel has done with the indices, which it checks once and reads more often."""
+
+    def run(apart: bool) -> list[Any]:
+        index = _indices(5, 4, 3, 2, 1, 0)
+        sequence = Tensor.from_numpy(np.arange(6.0)[::-1], ScalarType.FLOAT)
+        table = Tensor.from_numpy(np.arange(6.0).reshape(6, 1) * 1e9, ScalarType.FLOAT)
+        arguments: dict[str, tuple[object, ...]] = {
+            "aten::searchsorted.Tensor_out": (sequence, sequence, True, False, None, index),
+            "aten::gather.out": (index, 0, index, False),
+            "aten::embedding.out": (table, index, -1, False, False),
+            "aten::sort.values_stable": (index, False, 0, False),
+        }
+        shape = (6, 1) if operator == "aten::embedding.out" else (6,)
+        storage = None if apart else index.storage
+        outs = [
+            Tensor(kind, shape, storage=np.zeros(48, np.uint8) if storage is None else storage)
+            for kind in results
+        ]
+        _run(operator, *arguments[operator], *outs)
+        return [out.array.tolist() for out in outs]
+
+    together, alone = run(False), run(True)
+    assert together[-1] == alone[-1]
+
+
+@pytest.mark.parametrize(
+    "operator", ["aten::index_copy_", "aten::index_add_", "aten::scatter_.src", "aten::put_"]
+)
+def test_operands_that_are_written_in_place(operator: str) -> None:
+    def run(own: Tensor, index: Tensor) -> list[int]:
+        source = _indices(9, 8, 7, 6)
+        arguments: dict[str, tuple[object, ...]] = {
+            "aten::index_copy_": (0, index, source),
+            "aten::index_add_": (0, index, source, 1),
+            "aten::scatter_.src": (0, index, source),
+            "aten::put_": (index, source, False),
+        }
+        _run(operator, own, *arguments[operator])
+        return own.array.tolist()
+
+    own = _indices(3, 2, 1, 0)
+    assert run(own, own) == run(_indices(3, 2, 1, 0), _indices(3, 2, 1, 0))
+
+
+def test_results_that_torch_would_allocate_before_their_shape_is_known() -> None:
+    """Torch has no shape rule of this operator, the library has."""
+    with pytest.raises(
+        ExecutorchError, match=r"cannot resize a tensor of shape \[2, 3, 4\] to \[2, 3, 2147483647\]"
+    ):
+        _prepare("aten::adaptive_avg_pool2d.out", _tensor(2, 3, 4), [3, 2**31 - 1], _tensor(2, 3, 4))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("kind", [ScalarType.LONG, ScalarType.INT])
+def test_quotients_that_integers_do_not_hold(kind: ScalarType, in_place: bool) -> None:
+    """Processors of x86 end the process."""
+    least = np.iinfo(numpy_dtype(kind)).min
+
+    def run(divisor: int) -> list[int]:
+        own, out = (Tensor.from_numpy(np.array([least, 7]), kind) for _ in range(2))
+        other = Tensor.from_numpy(np.array([divisor, -1]), kind)
+        arguments = ("aten::div_.Tensor_mode",) if in_place else ("aten::div.out_mode", out)
+        _run(arguments[0], own, other, "trunc", *arguments[1:])
+        return (own if in_place else out).array.tolist()
+
+    with pytest.raises(Trap, match=f"'other': expected divisors other than -1 of {least}"):
+        run(-1)
+    assert run(1) == [least, -7]
+
+
+@pytest.mark.parametrize(
+    ("operator", "numbers"),
+    [("aten::bincount.out", (None, 2**40)), ("aten::repeat_interleave.Tensor_out", (None,))],
+)
+def test_sizes_in_data_before_memory_is_taken(operator: str, numbers: tuple[object, ...]) -> None:
+    out = Tensor(
+        ScalarType.LONG, (4,), storage=np.zeros(32, np.uint8), dynamism=TensorShapeDynamism.DYNAMIC_BOUND
+    )
+    with pytest.raises(ExecutorchError, match="10995116277"):
+        _run(operator, _indices(2**40), *numbers, out)
+
+
+def test_numbers_that_are_no_memory_formats() -> None:
+    with pytest.raises(Trap, match="'memory_format': expected a memory format, got 7"):
+        _prepare("aten::zeros_like.out", _tensor(2), 7, _tensor(2))
+
+
+def test_strides_beyond_the_elements() -> None:
+    for source in (_tensor(6), Tensor(ScalarType.FLOAT, (2, 3), (1, 0), storage=np.zeros(24, np.uint8))):
+        with pytest.raises(Trap, match="out of bounds for storage"):
+            _prepare("aten::as_strided_copy.out", source, [2, 3], [100, 1], 0, _tensor(2, 3))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_numbers_of_outputs_that_are_not_those_of_results(count: int) -> None:
+    with pytest.raises(Trap, match=f"'out': expected 2 tensors, got {count}"):
+        _prepare("aten::split_with_sizes_copy.out", _tensor(6), [2, 4], 0, [_tensor(2)] * count)
