@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError
-from et_schema.program import TensorShapeDynamism
+from et_schema.program import MAX_RANK, TensorShapeDynamism
 from et_schema.scalar_type import ScalarType, numpy_dtype
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 DType: TypeAlias = "np.dtype[Any]"
 Allocate: TypeAlias = Callable[[int], Array]
 
-MAX_RANK = 16
 INT64_MAX = 2**63 - 1
 
 

@@ -63,7 +63,7 @@ from et_ir.dialects.executorch.arguments import (
 )
 from et_ir.dialects.executorch.layout import Tensor, device, nbytes
 from et_ir.dialects.program.ops import symbol_reference
-from et_schema.program import TensorShapeDynamism
+from et_schema.program import MAX_RANK, TensorShapeDynamism
 
 __all__ = [
     "AllocOp",
@@ -184,7 +184,7 @@ class RegisterOp(IRDLOperation, ABC):
 
 class TensorRegisterOp(RegisterOp, ABC):
     """A register that always holds a tensor. Rule: `register_c1` its sizes are static, unknown ones upper
-    bounds.
+    bounds, and 16 at most.
     """
 
     requires_grad = opt_prop_def(UnitAttr)
@@ -226,6 +226,10 @@ def verify_tensor(type: Attribute, properties: dict[str, Attribute]) -> None:
     if not type.has_static_shape():
         raise VerifyException(
             f"[register_c1] sizes of {type} must be static; unknown ones are upper bounds, with 'bound'"
+        )
+    if type.get_num_dims() > MAX_RANK:
+        raise VerifyException(
+            f"[register_c1] {type} has {type.get_num_dims()} dimensions; a tensor of a file has {MAX_RANK} at most"
         )
     try:
         nbytes(cast(Tensor, type))

@@ -19,7 +19,7 @@ from et_ir.dialects.program import StringType
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor, layout_of, sizes_of, tensor_type
 from et_ops.sizes import Expression
-from et_schema.program import TensorShapeDynamism
+from et_schema.program import MAX_RANK, TensorShapeDynamism
 from et_schema.wording import worded
 
 __all__ = ["PlanBuilder", "at_run_time", "default_bounds", "default_of"]
@@ -88,7 +88,20 @@ class PlanBuilder(ABC):
         self.block = block
 
     def register(self, op: RegisterOp, like: Operation, hint: str | None) -> SSAValue:
-        """Declare a register, with the location of what it is for. All stand in the first block."""
+        """Declare a register, with the location of what it is for. All stand in the first block.
+
+        Reports a tensor of more dimensions than a file can describe.
+        """
+        type = op.result.type
+        if is_tensor(type) and type.get_num_dims() > MAX_RANK:
+            self.diagnostics.append(
+                diagnose(
+                    like,
+                    f"[out_variant_c5] {hint or 'a value'} has {type.get_num_dims()} dimensions; "
+                    f"the runtime takes tensors of {MAX_RANK} at most",
+                    "merge dimensions with flatten or reshape, or leave out those of size 1",
+                )
+            )
         op.location = like.location
         if self.block is self.entry:
             self.entry.add_op(op)

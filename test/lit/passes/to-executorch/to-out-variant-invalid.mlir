@@ -31,3 +31,13 @@ func.func @out_variant_c3(%x: tensor<4xi64>, %n: tensor<i64>) -> (tensor<?xi64>,
   %2 = edge.full {size = [%1], fill_value = 1, dtype = f32} : (i64) -> tensor<?xf32>
   func.return %0, %2 : tensor<?xi64>, tensor<?xf32>
 }
+
+// -----
+
+// expected-error@+1 {{[out_variant_c5] x has 17 dimensions; the runtime takes tensors of 16 at most}}
+func.func @out_variant_c5(%x: tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{[out_variant_c5] a value has 17 dimensions}}
+  %0 = edge.relu %x : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x2xf32>
+  %1 = edge.view_copy %0 {size = [2]} : (tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x2xf32>) -> tensor<2xf32>
+  func.return %1 : tensor<2xf32>
+}
