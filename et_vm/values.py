@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError
-from et_schema.program import MAX_RANK, TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 from et_schema.scalar_type import ScalarType, numpy_dtype
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
