@@ -17,8 +17,16 @@ executorch.plan @register_c1_element {
 // -----
 
 executorch.plan @register_c1_rank {
-  // expected-error@+1 {{has 17 dimensions; a tensor of a file has 16 at most}}
+  // expected-error@+1 {{a tensor has 17 dimensions; one of a file has 16 at most}}
   %r = executorch.alloc : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x2xf32>
+  executorch.return
+}
+
+// -----
+
+executorch.plan @register_c1_size {
+  // expected-error@+1 {{a tensor has a size of 2147483648; one of a file has 2147483647 at most}}
+  %r = executorch.alloc : tensor<2147483648xf32>
   executorch.return
 }
 
