@@ -54,6 +54,7 @@ func.func @out_variant_c5(%0: tensor<2147483648xf32>) -> tensor<0x2147483647xf32
 // -----
 
 // expected-error@+1 {{[out_variant_c5] x has 9903520300447984150353281023 elements; the runtime takes tensors of}}
-func.func @out_variant_c5(%x: tensor<2147483647x2147483647x2147483647xf32>) {
+func.func @out_variant_c5(%x: tensor<?x?x?xf32, #program.sizes<s0, s0, s0>>)
+    attributes {program.ranges = #program.ranges<s0 from 1 to 2147483647>} {
   func.return
 }
