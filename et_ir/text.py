@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import prod
 from pathlib import Path
 from typing import IO, Final, NamedTuple, Never, cast
 
@@ -49,6 +50,7 @@ from et_schema.diagnostics import did_you_mean, near_names
 from et_schema.errors import ExecutorchError
 from et_schema.files import atomic_files
 from et_schema.scalar_type import ScalarType
+from et_schema.whole_numbers import MAX_WHOLE_NUMBER
 from et_schema.wording import worded
 
 __all__ = [
@@ -324,6 +326,7 @@ class _LocatingParser(Parser):
         sizes = super().parse_dimension_list()
         if len(sizes) > HIGHEST_RANK:
             self._refuse_rank(start)
+        self._check_elements(sizes, start)
         return sizes
 
     def _parse_vector_attrs(self) -> VectorType[Attribute]:
@@ -333,7 +336,13 @@ class _LocatingParser(Parser):
         type = super()._parse_vector_attrs()
         if type.get_num_dims() > HIGHEST_RANK:
             self._refuse_rank(start)
+        self._check_elements(type.get_shape(), start)
         return type
+
+    def _check_elements(self, sizes: Sequence[int], start: int) -> None:
+        """Raise a ParseError for more elements than torch counts, also of a tensor that has none."""
+        if prod(max(size, 1) for size in sizes) > MAX_WHOLE_NUMBER:
+            self.raise_error(f"a tensor or vector has at most {MAX_WHOLE_NUMBER} elements", start, start + 1)
 
     def _refuse_rank(self, start: int) -> Never:
         self.raise_error(f"a tensor or vector has at most {HIGHEST_RANK} sizes", start, start + 1)

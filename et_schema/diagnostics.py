@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final, Literal
 
+from et_schema.wording import LONGEST_FIX, abbreviated
+
 __all__ = ["Diagnostic", "Frame", "Location", "Report", "Severity", "did_you_mean", "near_names", "render"]
 
 Severity = Literal["error", "warning", "note", "remark"]
@@ -64,10 +66,10 @@ class Location:
         module path alone, and `unknown location` without either.
         """
         if not self.frames:
-            return self.module or "unknown location"
+            return abbreviated(self.module) or "unknown location"
         frame = self.frame
         place = self.module or frame.name
-        return f"{frame.filename}:{frame.lineno}" + (f" in {place}" if place else "")
+        return abbreviated(f"{frame.filename}:{frame.lineno}" + (f" in {place}" if place else ""))
 
     @property
     def entry(self) -> str:
@@ -123,12 +125,12 @@ class Diagnostic:
 
     @property
     def text(self) -> str:
-        """The message without source line, fix and notes."""
+        """The message without source line, fix and notes, as long as messages are."""
         code = "" if self.code is None else f"{self.code.name} (0x{self.code:02x})"
         # Names of ops are quoted, phrases such as `input "x" of method forward` are not.
         subject = self.subject if " " in self.subject else self.subject and f"'{self.subject}'"
         text = ": ".join(filter(None, (code, subject, self.message, self.detail)))
-        return f"{text} at {self.place.entry}" if self.place.entry else text
+        return abbreviated(f"{text} at {self.place.entry}" if self.place.entry else text)
 
     def __str__(self) -> str:
         place = "" if self.at is None or self.at.entry else f"{self.at.source}: "
@@ -145,24 +147,26 @@ class Diagnostic:
         at = self.place
         code = {} if self.code is None else {"name": self.code.name, "code": int(self.code)}
         facts = {
-            "subject": self.subject,
-            "detail": self.detail,
-            "module": at.module,
+            "subject": abbreviated(self.subject),
+            "detail": abbreviated(self.detail),
+            "module": abbreviated(at.module),
             "source": at.json(),
             "notes": [note.json() for note in self.notes],
         }
         return {
             **code,
-            "message": self.message,
-            "where": at.path or None,
+            "message": abbreviated(self.message),
+            "where": abbreviated(at.path) or None,
             "offset": at.offset,
-            "hint": self.fix or None,
+            "hint": abbreviated(self.fix, LONGEST_FIX) or None,
             **{key: value for key, value in facts.items() if value},
         }
 
     def additions(self) -> list[str]:
         """The lines below the message: notes, then the fix."""
-        return [f"note: {note.text}" for note in self.notes] + ([f"fix: {self.fix}"] if self.fix else [])
+        return [f"note: {note.text}" for note in self.notes] + (
+            [f"fix: {abbreviated(self.fix, LONGEST_FIX)}"] if self.fix else []
+        )
 
 
 class Report(Exception):
@@ -203,7 +207,7 @@ def render(
     for d in diagnostics:
         frame = d.place.frame
         numbers = (str(number) for number in (frame.lineno, frame.column) if number)
-        place = ":".join([frame.filename, *numbers])
+        place = abbreviated(":".join([frame.filename, *numbers]))
         start = paint(f"{place}:", "1") + " " if place else ""
         lines.append(f"{start}{paint(f'{d.severity}:', _COLORS[d.severity])} {d.text}")
         source = (sources or {}).get(frame.filename)

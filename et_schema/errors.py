@@ -9,9 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from et_schema.diagnostics import Diagnostic, Frame, Location
+from et_schema.wording import LONGEST_FIX, abbreviated, in_words
+
+_FRAMES: Final = 50
+"""Calls of a stack that an error tells: the innermost. Stacks in files may have any number."""
 
 
 class Error(IntEnum):
@@ -90,7 +94,7 @@ class ExecutorchError(Exception):
 
     def __str__(self) -> str:
         told = self.diagnostic
-        return f"{told.text}; {told.fix}" if told.fix else told.text
+        return f"{told.text}; {abbreviated(told.fix, LONGEST_FIX)}" if told.fix else told.text
 
 
 def access_failed(path: str | os.PathLike[str], error: OSError | ValueError) -> ExecutorchError:
@@ -183,16 +187,20 @@ class Trap(ExecutorchError):
         self.frames = tuple(frames)
 
     def __str__(self) -> str:
-        text = super().__str__()
+        lines = [super().__str__()]
         if self.instruction is not None:
-            text += f"\n  in instruction {self.instruction}"
-            if self.operator:
-                text += f": {self.operator}"
+            operator = f": {self.operator}" if self.operator else ""
+            lines.append(f"  in instruction {self.instruction}{operator}")
         elif self.operator:
-            text += f"\n  in {self.operator}"
-        for frame in self.frames:
-            text += f"\n  from {frame.filename}:{frame.lineno} in {frame.name}"
-        return text
+            lines.append(f"  in {self.operator}")
+        outer = len(self.frames) - _FRAMES
+        if outer > 0:
+            lines.append(f"  from {in_words(outer, 'outer call')}")
+        lines += (
+            f"  from {frame.filename}:{frame.lineno} in {frame.name}"
+            for frame in self.frames[max(outer, 0) :]
+        )
+        return "\n".join(map(abbreviated, lines))
 
 
 class OutOfMemory(ExecutorchError):

@@ -6,12 +6,14 @@ Names, types and defaults are the wire format and agree with what ExecuTorch rea
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from et_schema.scalar_type import ScalarType
 from et_schema.tables import Aligned, Bytes, Float64, Int8, Int32, Int64, OmitEmpty, UInt32, UInt64, table
 
 FILE_IDENTIFIER = b"ET12"
+MAX_RANK: Final = 16
+"""Dimensions of a tensor at most: `kTensorDimensionLimit` of upstream's runtime."""
 
 
 @table

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Final
 
-__all__ = ["command_wording", "data_file", "in_words", "worded"]
+__all__ = [
+    "LONGEST_FIX",
+    "LONGEST_MESSAGE",
+    "abbreviated",
+    "command_wording",
+    "data_file",
+    "in_words",
+    "worded",
+]
+
+_LONGEST_WORD: Final = 300
+LONGEST_MESSAGE: Final = 3000
+LONGEST_FIX: Final = 900
+_WORDS: Final = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
 
 _depth = [0]
 
@@ -38,3 +53,17 @@ def data_file(*, more: bool = False) -> str:
 def in_words(count: int, noun: str) -> str:
     """A number of things: `1 op`, `2 ops`."""
     return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def abbreviated(text: str, most: int = LONGEST_MESSAGE) -> str:
+    """A message of `most` characters at most, with what is too long left out at "…", as is the middle of what has no
+    space in it for 300: names and texts of files may have any length.
+    """
+    if len(text) <= _LONGEST_WORD:
+        return text
+    return _without_middle(_WORDS.sub(lambda word: _without_middle(word[0], _LONGEST_WORD), text), most)
+
+
+def _without_middle(text: str, most: int) -> str:
+    end = most // 4
+    return text if len(text) <= most else f"{text[: most - end - 1]}…{text[-end:]}"

@@ -14,6 +14,7 @@ from enum import IntEnum
 import numpy as np
 
 from et_schema.errors import OutOfMemory
+from et_schema.wording import abbreviated
 from et_vm.values import Array
 
 ALIGNMENT = 64
@@ -64,7 +65,7 @@ class Platform:
     def log(self, level: LogLevel, message: str) -> None:
         """Write one message."""
         if level >= self.log_level:
-            print(f"et_vm: {level.name.lower()}: {message}", file=sys.stderr)
+            print(f"et_vm: {level.name.lower()}: {abbreviated(message)}", file=sys.stderr)
 
     def allocate(self, nbytes: int) -> Array:
         """`nbytes` zeroed bytes as a flat uint8 array, 64-byte aligned.

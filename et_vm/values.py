@@ -23,7 +23,6 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 DType: TypeAlias = "np.dtype[Any]"
 Allocate: TypeAlias = Callable[[int], Array]
 
-MAX_RANK = 16
 INT64_MAX = 2**63 - 1
 
 

@@ -42,8 +42,14 @@ class _Messages(io.FileIO):
             return memoryview(data).nbytes  # pyright: ignore[reportArgumentType]
 
 
-_CONTROLS: Final = re.compile("\x1b(?!\\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
-"""Control characters but for tabs, ends of lines, and sequences that select colours."""
+_COLOR: Final = "(?:[0-4]|22|[39][1-7]|39)"
+_CONTROLS: Final = re.compile(
+    f"\x1b(?!\\[(?:{_COLOR}(?:;{_COLOR})*)?m)"
+    "|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
+"""Control characters but for tabs, ends of lines, and sequences that select colours in which text is seen; and those of
+Unicode that change the order in which text is shown.
+"""
 
 
 class _Printed(io.TextIOWrapper):

@@ -128,10 +128,17 @@ def _generator(source: str) -> bool:
 
 
 def _generate(source: str, tensor: _TensorType, slot: int) -> Any:
-    """Ones; or normal floats, integers from 0 to 9, and bools, from a generator of its own for each input."""
+    """Ones; or normal floats, integers from 0 to 9, and bools, from a generator of its own for each input.
+
+    Raises MemoryError.
+    """
     from et_schema.scalar_type import numpy_dtype
+    from et_vm.values import addresses
 
     dtype = numpy_dtype(tensor.dtype())
+    if not addresses(tensor.sizes(), _LARGEST):
+        # What numpy says of it is no MemoryError.
+        raise MemoryError(f"input {slot} has the shape {shortened(str(list(tensor.sizes())))}")
     if source == "ones":
         return np.ones(tensor.sizes(), dtype)
     generator = np.random.default_rng((int(source.partition(":")[2] or 0), slot))

@@ -94,8 +94,8 @@ def delegate_module(
             failures += error.diagnostics
             for partition in error.partitions:
                 ops = [originals[op] for op in partition.walk() if op in originals]
-                if not ops:
-                    raise  # it would be formed again
+                if not ops or partition in originals:
+                    raise  # it would be formed again, or the program has it already
                 mark_failures(ops, partition.backend.data)
             continue
         break

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from et_schema.errors import Error, ExecutorchError, Trap
+from et_schema.errors import Error, ExecutorchError, MissingBackend, Trap
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, BackendRegistry, Handle
 from et_vm.program import Program
 from et_vm.tracer import EventTracer
@@ -66,6 +66,10 @@ class NestedProgramBackend(Backend):
                 external=context.named_data,
                 meter=context.meter,
             )
+        except MissingBackend as error:
+            # No registry of the caller's is asked here.
+            error.hint = "programs in delegates have no delegates: compile it for one backend"
+            raise
         except Trap as error:
             raise _outside(error) from error
         return _Nested(method, tracer)

@@ -30,11 +30,12 @@ from et_schema.bundled_program import (
 )
 from et_schema.call_errors import called_as
 from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.program import MAX_RANK
 from et_schema.scalar_type import numpy_dtype, scalar_type_of
 from et_vm.interchange import to_numpy
 from et_vm.load.loader import MmapDataLoader
 from et_vm.program import Program, Verification
-from et_vm.values import MAX_RANK, element_count
+from et_vm.values import element_count
 
 if TYPE_CHECKING:
     from et_schema.segments import OutputStream

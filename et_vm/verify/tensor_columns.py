@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from et_schema.program import MAX_RANK
 from et_schema.scalar_type import ScalarType
-from et_vm.values import MAX_RANK
 from et_vm.verify.tensors import HELD_TYPES
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from et_schema.errors import Error, InvalidFile, Problems
-from et_schema.program import DeviceType, ExecutionPlan, Tensor, TensorDataLocation
+from et_schema.program import MAX_RANK, DeviceType, ExecutionPlan, Tensor, TensorDataLocation
 from et_schema.pte import PteFile
 from et_schema.scalar_type import ScalarType
-from et_vm.values import INT64_MAX, MAX_RANK, addresses, element_count
+from et_vm.values import INT64_MAX, addresses, element_count
 
 # The element types that programs hold. numpy has no complex numbers of half precision.
 HELD_TYPES = frozenset(ScalarType) - {

@@ -26,8 +26,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from dev.calls import quick_samples
 from et_schema.errors import ExecutorchError, Trap
+from et_schema.program import MAX_RANK
 from et_schema.scalar_type import ScalarType
-from et_vm.values import MAX_RANK, Tensor, contiguous_strides, element_count
+from et_vm.values import Tensor, contiguous_strides, element_count
 
 ENTRIES = {entry_name(info): info for info in op_db if info.error_inputs_func is not None}
 

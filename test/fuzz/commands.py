@@ -87,8 +87,10 @@ _PLAN_CSV: Final = (
     b"id,lower,upper,size,alignment,gaps\na,0,3,64,16,\nb,1,5,32,1,2-3\nc,3,9,128,64,\nd,4,6,16,4,\n"
 )
 _NUMBERS: Final = ("-1", "0", "9" * 30, "nan", ",", "\n", '"', "3-5 8-9", "x", "1e9", str(2**62), "\0")
-CONTROLS: Final = re.compile("[\0-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]|\x1b(?!\\[[0-9;]*m)")
-"""Control characters and sequences of terminals, but for those that select colours."""
+CONTROLS: Final = re.compile(
+    "[\0-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\x1b(?!\\[(?:1;3[1-6]|1)?m)"
+)
+"""Control characters and sequences of terminals, but for those of colours of messages; and other orders of text."""
 
 
 def run_command(line: str) -> tuple[int, str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from math import prod
 from typing import Final, TypeAlias
 
 from xdsl.dialects.builtin import IntegerType, NoneAttr, Signedness, StringAttr, TensorType
@@ -17,14 +18,16 @@ from xdsl.utils.exceptions import VerifyException
 from et_ir.dialects.edge.attributes import DimOrderAttr, contiguous, dim_order_of
 from et_ir.dialects.executorch.attributes import ElementType
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_schema.program import DeviceType
+from et_schema.program import MAX_RANK, DeviceType
 from et_schema.scalar_type import ScalarType
+from et_schema.whole_numbers import MAX_WHOLE_NUMBER, shortened
 
 __all__ = [
     "Tensor",
     "device",
     "dim_order",
     "element_type",
+    "excess_of",
     "is_contiguous",
     "nbytes",
     "scalar_type",
@@ -33,6 +36,8 @@ __all__ = [
 
 Tensor: TypeAlias = TensorType[Attribute]
 
+_MAX_SIZE: Final = 2**31 - 1
+"""The largest number of the type that files have for sizes."""
 _ELEMENTS: Final[dict[ScalarType, Attribute]] = {
     ScalarType.from_mlir(name): type for name, type in ELEMENT_TYPES.items()
 } | {
@@ -105,3 +110,15 @@ def nbytes(type: Tensor) -> int:
     for dim in type.shape.data:
         size *= dim.data
     return size
+
+
+def excess_of(type: Tensor) -> tuple[str, str] | None:
+    """What a tensor of static sizes has more of than a file can describe, and the most; `None` if a file can."""
+    rank, largest = type.get_num_dims(), max(type.get_shape(), default=0)
+    if rank > MAX_RANK:
+        return f"{rank} dimensions", str(MAX_RANK)
+    if largest > _MAX_SIZE:
+        return f"a size of {shortened(str(largest))}", f"{_MAX_SIZE}"
+    if prod(type.get_shape()) > MAX_WHOLE_NUMBER:
+        return f"{shortened(str(prod(type.get_shape())))} elements", str(MAX_WHOLE_NUMBER)
+    return None

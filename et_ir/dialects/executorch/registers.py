@@ -61,7 +61,7 @@ from et_ir.dialects.executorch.arguments import (
     parse_register,
     print_literal,
 )
-from et_ir.dialects.executorch.layout import Tensor, device, nbytes
+from et_ir.dialects.executorch.layout import Tensor, device, excess_of, nbytes
 from et_ir.dialects.program.ops import symbol_reference
 from et_schema.program import TensorShapeDynamism
 
@@ -184,7 +184,7 @@ class RegisterOp(IRDLOperation, ABC):
 
 class TensorRegisterOp(RegisterOp, ABC):
     """A register that always holds a tensor. Rule: `register_c1` its sizes are static, unknown ones upper
-    bounds.
+    bounds, and a file can describe them.
     """
 
     requires_grad = opt_prop_def(UnitAttr)
@@ -231,6 +231,11 @@ def verify_tensor(type: Attribute, properties: dict[str, Attribute]) -> None:
         nbytes(cast(Tensor, type))
     except VerifyException as error:
         raise VerifyException(f"[register_c1] {error}") from None
+    excess = excess_of(cast(Tensor, type))
+    if excess is not None:
+        raise VerifyException(
+            f"[register_c1] a tensor has {excess[0]}; one of a file has {excess[1]} at most"
+        )
     where = properties.get("device")
     if isinstance(where, StringAttr):
         try:

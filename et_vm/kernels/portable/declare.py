@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TypeAlias, TypeVar, cast
+from typing import Final, TypeAlias, TypeVar, cast
 
+from et_schema.scalar_type import ScalarType
 from et_vm.kernels.registry import Param, Prepare, PrepareContext, parameters_of
 from et_vm.step import Step
 from et_vm.values import Tensor
@@ -16,20 +17,32 @@ Scalar: TypeAlias = int | float | bool
 KERNELS: dict[str, Prepare] = {}
 """Every kernel of the families imported so far, by operator name."""
 
+STORED: Final = frozenset(
+    one
+    for one in ScalarType
+    if (one.is_floating and one.itemsize == 1)
+    or not (one.is_floating or one.is_integral or one.is_complex or one is ScalarType.BOOL)
+)
+"""Element types that torch converts to others to compute: float8, of which numpy would round each step, and quantized
+and packed numbers, of which it would take the integers that store them."""
+
 _P = TypeVar("_P", bound=Prepare)
 
 
-def kernel(*names: str, any_layout: bool = False) -> Callable[[_P], _P]:
+def kernel(*names: str, any_layout: bool = False, any_type: bool = False) -> Callable[[_P], _P]:
     """Declare the decorated prepare function as the kernel of the operators `names`.
 
     What upstream's kernels demand of every call is checked before the function is called, for what its parameters
     say that it has: flags (`non_blocking`, `implicit`) are off, a `memory_format` is one, and `out` has the
     dim order of the first argument if that is a tensor of its rank, unless the operator is one that takes
-    `any_layout`: of those in `aten` that upstream has kernels for, those whose kernels do not look.
+    `any_layout`: of those in `aten` that upstream has kernels for, those whose kernels do not look. Tensors of the
+    element types `STORED` are for those alone that take `any_type`: they move elements and do not compute with them.
     """
 
     def declare(prepare: _P) -> _P:
         checked = _checked(prepare, any_layout or not names[0].startswith("aten::"))
+        if not any_type:
+            checked = _of_computed_types(checked)
         for name in names:
             if name in KERNELS:
                 raise ValueError(f"{name} is declared twice")
@@ -66,6 +79,31 @@ def _checked(prepare: _P, any_layout: bool) -> _P:
             ctx.check(good, arg="memory_format", expected="a memory format", got=wanted)
         if layout is not None:
             _check_layout(ctx, arguments[layout], arguments[-1], wanted)
+        return prepare(ctx, *arguments)
+
+    check.parameters = params  # pyright: ignore[reportAttributeAccessIssue] parameters_of reads it
+    return cast("_P", check)
+
+
+def _of_computed_types(prepare: _P) -> _P:
+    """`prepare` behind a check that no tensor is of a type that elements are only stored in."""
+    params = parameters_of(prepare) or ()
+    tensors = [(at, param.name) for at, param in enumerate(params) if param.kinds & _TENSORS]
+    if not tensors:
+        return prepare
+
+    @functools.wraps(prepare)
+    def check(ctx: PrepareContext, *arguments: object) -> Step:
+        for at, name in tensors:
+            value = arguments[at]
+            for one in cast("list[object]", value) if isinstance(value, list) else (value,):
+                if isinstance(one, Tensor) and one.scalar_type in STORED:
+                    raise ctx.trap(
+                        arg=name,
+                        expected="an element type that kernels compute in",
+                        got=one.scalar_type.torch_name,
+                        hint="convert it to float32 before",
+                    )
         return prepare(ctx, *arguments)
 
     check.parameters = params  # pyright: ignore[reportAttributeAccessIssue] parameters_of reads it

@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 
 from et_ops.dtypes import DType
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Rule
+from et_schema.program import MAX_RANK
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import (
     check_kinds,
@@ -18,7 +19,7 @@ from et_vm.kernels.portable.arguments import (
 from et_vm.kernels.portable.promotion import DTYPES, SCALAR_TYPES, dtype_of
 from et_vm.kernels.registry import Prepare, PrepareContext, parameters_of
 from et_vm.step import NOTHING, Step
-from et_vm.values import MAX_RANK, Tensor, addresses
+from et_vm.values import Tensor, addresses
 
 __all__ = ["infer", "inferred"]
 

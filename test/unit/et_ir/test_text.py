@@ -230,6 +230,20 @@ def test_rank_of_a_tensor(sizes: str) -> None:
     assert process_time() - before < 5
 
 
+@pytest.mark.parametrize("kind", ["tensor", "vector"])
+@pytest.mark.parametrize(
+    "sizes",
+    [(2**63,), (2**32, 2**31), ("9" * 4_000,), (2**63, 0)],
+    ids=["2**63", "product", "digits", "empty"],
+)
+def test_elements_of_a_tensor(kind: str, sizes: tuple[int | str, ...]) -> None:
+    """As many as torch counts, so that work and memory are numbers of floats too."""
+    parse(f"func.func @f(%x: {kind}<{2**63 - 1}xf32>, %y: {kind}<{2**62}x1xf32>) {{ func.return }}")
+    shape = "".join(f"{size}x" for size in sizes)
+    with pytest.raises(ParseError, match=f"a tensor or vector has at most {2**63 - 1} elements"):
+        parse(f"func.func @f(%x: {kind}<{shape}f32>) {{ func.return }}")
+
+
 @pytest.mark.parametrize("size", ["1x", "[1]x"])
 def test_rank_of_a_vector(size: str) -> None:
     parse(f"func.func @f(%x: vector<{size * 64}f32>) {{ func.return }}")

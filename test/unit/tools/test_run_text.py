@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.command_line import Command
+from support.command_line import RELU, Command
 
 
 @pytest.mark.parametrize("level", ["aten", "core-aten", "edge", "backend", "executorch"])
@@ -102,3 +102,21 @@ def test_a_kernel_that_fails(command: Command) -> None:
     ran = command("et-vm", "run", "index.mlir", "--input", "ones", "--input", "random:3")
     assert ran.code == 5
     assert "expected indices in [0, 2)" in ran.err
+
+
+@pytest.mark.parametrize("size", ["3037000499x3037000499", "9223372036854775807"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("et-vm", "run", "large.mlir", "--input", "random"),
+        ("et-vm", "run", "large.mlir", "--input", "ones"),
+        ("et-bisect", "large.mlir"),
+        ("et-compile", "large.mlir", "--check-passes", "-o", "a.pte"),
+    ],
+    ids=" ".join,
+)
+def test_inputs_that_cannot_be_addressed(command: Command, size: str, line: tuple[str, ...]) -> None:
+    Path("large.mlir").write_text(RELU.replace("4x", f"{size}x"))
+    ran = command(*line)
+    assert ran.code == 6
+    assert "not enough memory: input 0 has the shape [" in ran.err

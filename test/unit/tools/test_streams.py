@@ -298,14 +298,14 @@ def test_lines_are_cut_on_terminals_only(relu: Path, monkeypatch: pytest.MonkeyP
     assert widest(Terminal(), "--wide") == widest(io.StringIO()) > 80
 
 
-HOSTILE = """executorch.plan @"a\\1B]0;title\\07\\1B[2J\\0Db\\C2\\9B2J" {arenas = array<i64: 32>} {
+HOSTILE = """executorch.plan @"a\\1B]0;title\\07\\1B[2J\\0Db\\C2\\9B2J\\1B[8m\\E2\\80\\AE" {arenas = array<i64: 32>} {
   %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
   %0 = executorch.alloc {memory_id = 1, offset = 16} : tensor<4xf32>
   executorch.kernel_call "aten::relu.out"(%x) outs(%0)
   executorch.return %0
 }
 """
-SHOWN = r"a\x1b]0;title\x07\x1b[2J\rb\x9b2J"
+SHOWN = r"a\x1b]0;title\x07\x1b[2J\rb\x9b2J\x1b[8m\u202e"
 
 
 @pytest.mark.parametrize(
@@ -326,9 +326,33 @@ def test_names_from_files_do_not_control_the_terminal(
     assert command("et-translate", "--mlir-to-pte", "a.mlir", "-o", "a.pte").code == 0
     et_vm(list(line))
     printed = "".join(capfd.readouterr())
-    assert not [letter for letter in printed if letter != "\n" and unicodedata.category(letter) == "Cc"]
+    assert not [
+        letter for letter in printed if letter != "\n" and unicodedata.category(letter) in ("Cc", "Cf")
+    ]
     if line[0] not in ("validate", "disassemble"):
         assert SHOWN in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[1;32mgood\x1b[m", "\x1b[1;32mgood\x1b[m"),
+        ("\x1b[0m\x1b[2m\x1b[93m\x1b[39m", "\x1b[0m\x1b[2m\x1b[93m\x1b[39m"),
+        ("\x1b[8mhidden", r"\x1b[8mhidden"),
+        ("\x1b[1;7m\x1b[5m", r"\x1b[1;7m\x1b[5m"),
+        ("\x1b[30;40m\x1b[38;5;0m", r"\x1b[30;40m\x1b[38;5;0m"),
+        ("abc\u202ecba\u2066\u200f", "abc\\u202ecba\\u2066\u200f"),
+        ("é\u200d\u2028", "é\u200d\u2028"),
+    ],
+)
+def test_sequences_that_hide_and_reorder_text(
+    text: str, shown: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of what has no effect beyond colour, nothing is escaped."""
+    with standard_streams():
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    assert capfd.readouterr().out == shown
 
 
 def test_colours_are_not_escaped(command: Command) -> None:

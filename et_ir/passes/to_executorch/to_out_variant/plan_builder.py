@@ -15,6 +15,7 @@ from et_ir.analysis.bounds import SizeBounds
 from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.executorch import AllocOp, RegisterOp, ValueOp
 from et_ir.dialects.executorch.arguments import Scalar
+from et_ir.dialects.executorch.layout import Tensor, excess_of
 from et_ir.dialects.program import StringType
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor, layout_of, sizes_of, tensor_type
@@ -88,7 +89,12 @@ class PlanBuilder(ABC):
         self.block = block
 
     def register(self, op: RegisterOp, like: Operation, hint: str | None) -> SSAValue:
-        """Declare a register, with the location of what it is for. All stand in the first block."""
+        """Declare a register, with the location of what it is for. All stand in the first block.
+
+        Reports a tensor that a file cannot describe.
+        """
+        if is_tensor(op.result.type):
+            self._check(op.result.type, like, hint or "a value")
         op.location = like.location
         if self.block is self.entry:
             self.entry.add_op(op)
@@ -101,6 +107,15 @@ class PlanBuilder(ABC):
         self._declared = op
         op.result.name_hint = hint
         return op.result
+
+    def _check(self, type: Tensor, op: Operation, what: str) -> None:
+        excess = excess_of(type)
+        if excess is not None:
+            message = (
+                f"[out_variant_c5] {what} has {excess[0]}; the runtime takes tensors of {excess[1]} at most"
+            )
+            fix = "make it smaller: merge dimensions with flatten or reshape, or lower the bounds of sizes"
+            self.diagnostics.append(diagnose(op, message, fix))
 
     def largest(
         self, op: Operation, what: str, value: SSAValue, fix: str

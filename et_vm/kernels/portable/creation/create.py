@@ -23,14 +23,14 @@ def _fill(value: Scalar, out: Tensor) -> Step:
     return copy(constant(value, out.scalar_type), out.array)
 
 
-@kernel("aten::full.out")
+@kernel("aten::full.out", any_type=True)
 @inferred(rules.full)
 def full_out(ctx: PrepareContext, size: list[int], fill_value: Scalar, out: Tensor) -> Step:
     """`fill_value` everywhere."""
     return _fill(fill_value, out)
 
 
-@kernel("aten::full_like.out")
+@kernel("aten::full_like.out", any_type=True)
 @inferred(rules.full_like)
 def full_like_out(
     ctx: PrepareContext, self: Tensor, fill_value: Scalar, memory_format: int | None, out: Tensor
@@ -39,21 +39,21 @@ def full_like_out(
     return _fill(fill_value, out)
 
 
-@kernel("aten::new_full.out")
+@kernel("aten::new_full.out", any_type=True)
 @inferred(rules.new_full)
 def new_full_out(ctx: PrepareContext, self: Tensor, size: list[int], fill_value: Scalar, out: Tensor) -> Step:
     """`fill_value` everywhere."""
     return _fill(fill_value, out)
 
 
-@kernel("aten::fill.Scalar_out")
+@kernel("aten::fill.Scalar_out", any_type=True)
 @inferred(rules.fill)
 def fill_scalar_out(ctx: PrepareContext, self: Tensor, value: Scalar, out: Tensor) -> Step:
     """`value` everywhere, in the shape of `self`."""
     return _fill(value, out)
 
 
-@kernel("aten::fill.Tensor_out")
+@kernel("aten::fill.Tensor_out", any_type=True)
 @inferred(rules.fill_with_tensor)
 def fill_tensor_out(ctx: PrepareContext, self: Tensor, value: Tensor, out: Tensor) -> Step:
     """The one element of `value` everywhere, in the shape of `self`."""
@@ -61,13 +61,13 @@ def fill_tensor_out(ctx: PrepareContext, self: Tensor, value: Tensor, out: Tenso
 
 
 def _declare_filled(name: str, number: int) -> None:
-    @kernel(f"aten::{name}.out")
+    @kernel(f"aten::{name}.out", any_type=True)
     @inferred(rules.filled)
     def filled(ctx: PrepareContext, size: list[int], out: Tensor) -> Step:  # pyright: ignore[reportUnusedFunction]
         """Zeros, or ones."""
         return _fill(number, out)
 
-    @kernel(f"aten::{name}_like.out")
+    @kernel(f"aten::{name}_like.out", any_type=True)
     @inferred(rules.like)
     def like(  # pyright: ignore[reportUnusedFunction]
         ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor
@@ -75,7 +75,7 @@ def _declare_filled(name: str, number: int) -> None:
         """Zeros, or ones, in the shape of `self`."""
         return _fill(number, out)
 
-    @kernel(f"aten::new_{name}.out")
+    @kernel(f"aten::new_{name}.out", any_type=True)
     @inferred(rules.new_filled)
     def new(  # pyright: ignore[reportUnusedFunction]
         ctx: PrepareContext, self: Tensor, size: list[int], out: Tensor
@@ -88,35 +88,35 @@ for _name, _number in (("zeros", 0), ("ones", 1)):
     _declare_filled(_name, _number)
 
 
-@kernel("aten::empty.out")
+@kernel("aten::empty.out", any_type=True)
 @inferred(rules.filled)
 def empty_out(ctx: PrepareContext, size: list[int], memory_format: int | None, out: Tensor) -> Step:
     """Memory as it is."""
     return NOTHING
 
 
-@kernel("aten::empty_like.out")
+@kernel("aten::empty_like.out", any_type=True)
 @inferred(rules.like)
 def empty_like_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor) -> Step:
     """Memory as it is, in the shape of `self`."""
     return NOTHING
 
 
-@kernel("aten::new_empty.out")
+@kernel("aten::new_empty.out", any_type=True)
 @inferred(rules.new_filled)
 def new_empty_out(ctx: PrepareContext, self: Tensor, size: list[int], out: Tensor) -> Step:
     """Memory as it is."""
     return NOTHING
 
 
-@kernel("aten::empty_strided.out")
+@kernel("aten::empty_strided.out", any_type=True)
 @inferred(rules.empty_strided)
 def empty_strided_out(ctx: PrepareContext, size: list[int], stride: list[int], out: Tensor) -> Step:
     """Memory as it is, laid out as `out` was planned: its strides are those of a dim order."""
     return NOTHING
 
 
-@kernel("aten::new_empty_strided.out")
+@kernel("aten::new_empty_strided.out", any_type=True)
 @inferred(rules.new_empty_strided)
 def new_empty_strided_out(
     ctx: PrepareContext, self: Tensor, size: list[int], stride: list[int], out: Tensor
@@ -125,14 +125,14 @@ def new_empty_strided_out(
     return NOTHING
 
 
-@kernel("aten::empty_permuted.out")
+@kernel("aten::empty_permuted.out", any_type=True)
 @inferred(rules.empty_permuted)
 def empty_permuted_out(ctx: PrepareContext, size: list[int], physical_layout: list[int], out: Tensor) -> Step:
     """Memory as it is, laid out as `out` was planned."""
     return NOTHING
 
 
-@kernel("dim_order_ops::_empty_dim_order.out")
+@kernel("dim_order_ops::_empty_dim_order.out", any_type=True)
 @check_dim_order
 @inferred(rules.filled)
 def empty_dim_order_out(
@@ -142,7 +142,7 @@ def empty_dim_order_out(
     return NOTHING
 
 
-@kernel("aten::scalar_tensor.out")
+@kernel("aten::scalar_tensor.out", any_type=True)
 @inferred(rules.scalar_tensor)
 def scalar_tensor_out(ctx: PrepareContext, s: Scalar, out: Tensor) -> Step:
     """The number `s` as a 0-d tensor."""
@@ -175,14 +175,14 @@ def _progression(ctx: PrepareContext, start: Scalar, step: Scalar, out: Tensor) 
     return copy(ctx.memo((first, by, count), build), out.array)
 
 
-@kernel("aten::eye.out")
+@kernel("aten::eye.out", any_type=True)
 @inferred(rules.eye)
 def eye_out(ctx: PrepareContext, n: int, out: Tensor) -> Step:
     """The identity matrix of order `n`."""
     return _identity(out)
 
 
-@kernel("aten::eye.m_out")
+@kernel("aten::eye.m_out", any_type=True)
 @inferred(rules.eye_rectangular)
 def eye_m_out(ctx: PrepareContext, n: int, m: int, out: Tensor) -> Step:
     """`n` rows by `m` columns, ones on the diagonal."""

@@ -67,7 +67,7 @@ def take_step(
     return chain(calls)
 
 
-@kernel("aten::index_select.out")
+@kernel("aten::index_select.out", any_type=True)
 @inferred(rules.index_select, empty=True)
 def index_select_out(ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, out: Tensor) -> Step:
     """The slices of `self` at `index` (0-d or 1-d) along `dim`. The step traps on an index out of
@@ -82,7 +82,7 @@ def index_select_out(ctx: PrepareContext, self: Tensor, dim: int, index: Tensor,
     return take_step(ctx, self.array, axis, index, target, lowest=0, arg="index")
 
 
-@kernel("aten::embedding.out")
+@kernel("aten::embedding.out", any_type=True)
 @inferred(rules.embedding, empty=True)
 def embedding_out(
     ctx: PrepareContext,
@@ -129,7 +129,7 @@ def index_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(sizes[at + 1 :]) for at in range(len(sizes)))
 
 
-@kernel("aten::gather.out", any_layout=True)
+@kernel("aten::gather.out", any_layout=True, any_type=True)
 @inferred(rules.gather)
 def gather_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, sparse_grad: bool, out: Tensor
@@ -203,7 +203,7 @@ def guarded(ctx: PrepareContext, arg: str, function: Callable[..., None], *args:
     return run, ()
 
 
-@kernel("aten::index.Tensor_out")
+@kernel("aten::index.Tensor_out", any_type=True)
 def index_out(ctx: PrepareContext, self: Tensor, indices: list[Tensor | None], out: Tensor) -> Step:
     """Advanced indexing: index tensors broadcast together, None keeps a dimension, a mask stands for the
     indices of its true elements. The indexed dimensions are replaced where they stand if they are
@@ -268,7 +268,7 @@ def _index_by_mask(self: Tensor, indices: Sequence[Tensor | None], out: Tensor) 
     np.copyto(out.array, result)
 
 
-@kernel("aten::masked_select.out")
+@kernel("aten::masked_select.out", any_type=True)
 @inferred(masked_select)
 def masked_select_out(ctx: PrepareContext, self: Tensor, mask: Tensor, out: Tensor) -> Step:
     """The elements at which `mask` is true, in one dimension; both tensors broadcast. The output gets its

@@ -78,7 +78,7 @@ def _put(flat: Array, positions: Array, values: Array) -> list[Step]:
     return [(flat.put, (positions, values, "wrap"))]
 
 
-@kernel("aten::scatter.src_out", any_layout=True)
+@kernel("aten::scatter.src_out", any_layout=True, any_type=True)
 @inferred(rules.scatter)
 def scatter_src_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor
@@ -89,7 +89,7 @@ def scatter_src_out(
     return scatter(ctx, self, dim, index, src, _put, out)
 
 
-@kernel("aten::scatter.value_out", any_layout=True)
+@kernel("aten::scatter.value_out", any_layout=True, any_type=True)
 @inferred(rules.scatter_value)
 def scatter_value_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, value: Scalar, out: Tensor
@@ -184,7 +184,7 @@ def _store_into(
     return chain(calls)
 
 
-@kernel("aten::select_scatter.out")
+@kernel("aten::select_scatter.out", any_type=True)
 @inferred(reshaping.select_scatter, same_type=True)
 def select_scatter_out(
     ctx: PrepareContext, self: Tensor, src: Tensor, dim: int, index: int, out: Tensor
@@ -193,7 +193,7 @@ def select_scatter_out(
     return _store_into(ctx, self, src, lambda array: select_view(array, dim, index), out)
 
 
-@kernel("aten::slice_scatter.out")
+@kernel("aten::slice_scatter.out", any_type=True)
 @inferred(reshaping.slice_scatter, same_type=True)
 def slice_scatter_out(
     ctx: PrepareContext,
@@ -271,7 +271,7 @@ def index_put_(
     return _index_put(ctx, self, indices, values, accumulate, self.array)
 
 
-@kernel("aten::masked_scatter.out")
+@kernel("aten::masked_scatter.out", any_type=True)
 @inferred(masked_scatter)
 def masked_scatter_out(ctx: PrepareContext, self: Tensor, mask: Tensor, source: Tensor, out: Tensor) -> Step:
     """`self` with the elements at which `mask` is true replaced by those of `source` in order. The

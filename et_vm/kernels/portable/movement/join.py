@@ -12,6 +12,7 @@ from et_ops.inference import reshaping as rules
 from et_ops.inference.convolution import constant_pad
 from et_ops.inference.creation import diag_embed
 from et_ops.inference.meta import RULES
+from et_schema.program import MAX_RANK
 from et_vm.kernels.portable.arguments import (
     check_out_type,
     constant,
@@ -25,7 +26,7 @@ from et_vm.kernels.portable.promotion import result_type
 from et_vm.kernels.portable.steps import chain, copy, overlaps, same_view
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
-from et_vm.values import MAX_RANK, Array, Tensor, strided_view
+from et_vm.values import Array, Tensor, strided_view
 
 
 def _along(axis: int, start: int, end: int) -> tuple[slice, ...]:
@@ -49,7 +50,7 @@ def _join(ctx: PrepareContext, pieces: Sequence[tuple[Array, Array]], out: Array
     return chain(calls)
 
 
-@kernel("aten::cat.out")
+@kernel("aten::cat.out", any_type=True)
 def cat_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -> Step:
     """The tensors one after the other along `dim`; tensors without elements are passed over where
     there are others. Scratch: the inputs that overlap the output.
@@ -72,7 +73,7 @@ def cat_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -
     return _join(ctx, pieces, out.array)
 
 
-@kernel("aten::stack.out")
+@kernel("aten::stack.out", any_type=True)
 @inferred(rules.stack, check=check_out_type)
 def stack_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -> Step:
     """The tensors, all of one shape, along a new dimension `dim`. Scratch: the inputs that overlap the
@@ -86,7 +87,7 @@ def stack_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor)
     return _join(ctx, pieces, out.array)
 
 
-@kernel("aten::repeat.out")
+@kernel("aten::repeat.out", any_type=True)
 @inferred(rules.repeat)
 def repeat_out(ctx: PrepareContext, self: Tensor, repeats: list[int], out: Tensor) -> Step:
     """`self` laid side by side `repeats` times along each dimension; more repeats than dimensions add
@@ -102,7 +103,7 @@ def repeat_out(ctx: PrepareContext, self: Tensor, repeats: list[int], out: Tenso
     return move(ctx, np.broadcast_to(source, tuple(interleaved)), out.array.reshape(interleaved))
 
 
-@kernel("aten::flip.out")
+@kernel("aten::flip.out", any_type=True)
 @inferred(rules.flip)
 def flip_out(ctx: PrepareContext, self: Tensor, dims: list[int], out: Tensor) -> Step:
     """The order of the elements reversed along `dims`."""
@@ -111,7 +112,7 @@ def flip_out(ctx: PrepareContext, self: Tensor, dims: list[int], out: Tensor) ->
     return move(ctx, self.array[(*index, ...)], out.array)
 
 
-@kernel("aten::roll.out")
+@kernel("aten::roll.out", any_type=True)
 @inferred(rules.roll)
 def roll_out(ctx: PrepareContext, self: Tensor, shifts: list[int], dims: list[int], out: Tensor) -> Step:
     """Elements moved `shifts` places along `dims` and round the end; without `dims`, of the flattened
@@ -149,7 +150,7 @@ def _rolled(ctx: PrepareContext, source: Array, target: Array, by_axis: dict[int
     return calls
 
 
-@kernel("aten::constant_pad_nd.out")
+@kernel("aten::constant_pad_nd.out", any_type=True)
 @inferred(constant_pad)
 def constant_pad_nd_out(
     ctx: PrepareContext, self: Tensor, pad: list[int], value: Scalar, out: Tensor
@@ -190,14 +191,14 @@ def _triangle(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor, *, 
     return chain(calls)
 
 
-@kernel("aten::tril.out")
+@kernel("aten::tril.out", any_type=True)
 @inferred(rules.triangle)
 def tril_out(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor) -> Step:
     """Matrices with zeros above `diagonal`."""
     return _triangle(ctx, self, diagonal, out, lower=True)
 
 
-@kernel("aten::triu.out")
+@kernel("aten::triu.out", any_type=True)
 @inferred(rules.triangle)
 def triu_out(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor) -> Step:
     """Matrices with zeros below `diagonal`."""
@@ -239,7 +240,7 @@ def _edge_pad(
 
 
 def _declare_edge_pads(dims: int) -> None:
-    @kernel(f"aten::reflection_pad{dims}d.out")
+    @kernel(f"aten::reflection_pad{dims}d.out", any_type=True)
     @inferred(RULES[f"reflection_pad{dims}d"])
     def reflection(ctx: PrepareContext, self: Tensor, padding: list[int], out: Tensor) -> Step:
         """Padding that mirrors the inside without repeating the edge. Scratch: each dimension's result but
@@ -247,7 +248,7 @@ def _declare_edge_pads(dims: int) -> None:
         """
         return _edge_pad(ctx, self.array, padding, out, _mirrored)
 
-    @kernel(f"aten::replication_pad{dims}d.out", any_layout=True)
+    @kernel(f"aten::replication_pad{dims}d.out", any_layout=True, any_type=True)
     @inferred(RULES[f"replication_pad{dims}d"])
     def replication(ctx: PrepareContext, self: Tensor, padding: list[int], out: Tensor) -> Step:
         """Padding that repeats the edge. Scratch: each dimension's result but the last's."""
@@ -258,7 +259,7 @@ for _dims in (1, 2, 3):
     _declare_edge_pads(_dims)
 
 
-@kernel("aten::diag_embed.out")
+@kernel("aten::diag_embed.out", any_type=True)
 @inferred(diag_embed)
 def diag_embed_out(ctx: PrepareContext, self: Tensor, offset: int, dim1: int, dim2: int, out: Tensor) -> Step:
     """The last dimension as the diagonal, `offset` above the main one, of planes of `dim1` and

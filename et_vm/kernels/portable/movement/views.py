@@ -45,7 +45,7 @@ def _store(ctx: PrepareContext, self: Tensor, view: Array, out: Tensor) -> Step:
     return move(ctx, view, out.array)
 
 
-@kernel("aten::view_copy.out", "aten::_unsafe_view.out")
+@kernel("aten::view_copy.out", "aten::_unsafe_view.out", any_type=True)
 @inferred(rules.view)
 def view_copy_out(ctx: PrepareContext, self: Tensor, size: list[int], out: Tensor) -> Step:
     """The elements in order of their indices, as `size`, of which one may be -1. Scratch: a copy when
@@ -54,63 +54,63 @@ def view_copy_out(ctx: PrepareContext, self: Tensor, size: list[int], out: Tenso
     return chain(reshape_moves(ctx, self.array, out.array))
 
 
-@kernel("aten::alias_copy.out", "aten::detach_copy.out", "aten::lift_fresh_copy.out")
+@kernel("aten::alias_copy.out", "aten::detach_copy.out", "aten::lift_fresh_copy.out", any_type=True)
 @inferred(same_as_self)
 def alias_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """A copy."""
     return _store(ctx, self, self.array, out)
 
 
-@kernel("aten::permute_copy.out")
+@kernel("aten::permute_copy.out", any_type=True)
 @inferred(rules.permute)
 def permute_copy_out(ctx: PrepareContext, self: Tensor, dims: list[int], out: Tensor) -> Step:
     """Dimension i of the result is dimension `dims[i]` of `self`."""
     return _store(ctx, self, self.array.transpose(dims), out)
 
 
-@kernel("aten::transpose_copy.int_out")
+@kernel("aten::transpose_copy.int_out", any_type=True)
 @inferred(rules.transpose)
 def transpose_copy_out(ctx: PrepareContext, self: Tensor, dim0: int, dim1: int, out: Tensor) -> Step:
     """`dim0` and `dim1` exchanged."""
     return _store(ctx, self, self.array.swapaxes(dim0, dim1) if self.sizes else self.array, out)
 
 
-@kernel("aten::t_copy.out")
+@kernel("aten::t_copy.out", any_type=True)
 @inferred(rules.matrix_transpose)
 def t_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """The transpose of a matrix; a tensor of fewer dimensions as it is."""
     return _store(ctx, self, self.array.T, out)
 
 
-@kernel("aten::expand_copy.out")
+@kernel("aten::expand_copy.out", any_type=True)
 @inferred(rules.expand)
 def expand_copy_out(ctx: PrepareContext, self: Tensor, size: list[int], implicit: bool, out: Tensor) -> Step:
     """Dimensions of size 1 repeated, and new ones in front; -1 keeps a size."""
     return _store(ctx, self, np.broadcast_to(self.array, out.sizes), out)
 
 
-@kernel("aten::unsqueeze_copy.out")
+@kernel("aten::unsqueeze_copy.out", any_type=True)
 @inferred(rules.unsqueeze)
 def unsqueeze_copy_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -> Step:
     """A dimension of size 1 more, at `dim`."""
     return chain(reshape_moves(ctx, self.array, out.array))
 
 
-@kernel("aten::squeeze_copy.out")
+@kernel("aten::squeeze_copy.out", any_type=True)
 @inferred(rules.squeeze)
 def squeeze_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """Without the dimensions of size 1."""
     return chain(reshape_moves(ctx, self.array, out.array))
 
 
-@kernel("aten::squeeze_copy.dim_out")
+@kernel("aten::squeeze_copy.dim_out", any_type=True)
 @inferred(rules.squeeze_dim)
 def squeeze_copy_dim_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -> Step:
     """Without dimension `dim` when its size is 1."""
     return chain(reshape_moves(ctx, self.array, out.array))
 
 
-@kernel("aten::squeeze_copy.dims_out")
+@kernel("aten::squeeze_copy.dims_out", any_type=True)
 @inferred(rules.squeeze_dims)
 def squeeze_copy_dims_out(ctx: PrepareContext, self: Tensor, dim: list[int], out: Tensor) -> Step:
     """Without those of the dimensions `dim` whose size is 1."""
@@ -137,7 +137,7 @@ def slice_view(array: Array, dim: int, start: int | None, end: int | None, step:
     return array[(slice(None),) * axis + (slice(first, last, step),)]
 
 
-@kernel("aten::slice_copy.Tensor_out")
+@kernel("aten::slice_copy.Tensor_out", any_type=True)
 @inferred(rules.slice_)
 def slice_copy_out(
     ctx: PrepareContext, self: Tensor, dim: int, start: int | None, end: int | None, step: int, out: Tensor
@@ -154,14 +154,14 @@ def select_view(array: Array, dim: int, index: int) -> Array:
     return array[(slice(None),) * axis + (slice(at, at + 1),)].squeeze(axis)
 
 
-@kernel("aten::select_copy.int_out")
+@kernel("aten::select_copy.int_out", any_type=True)
 @inferred(rules.select)
 def select_copy_out(ctx: PrepareContext, self: Tensor, dim: int, index: int, out: Tensor) -> Step:
     """`self[index]` along `dim`, which disappears."""
     return _store(ctx, self, select_view(self.array, dim, index), out)
 
 
-@kernel("aten::narrow_copy.out", any_layout=True)
+@kernel("aten::narrow_copy.out", any_layout=True, any_type=True)
 @inferred(rules.narrow)
 def narrow_copy_out(
     ctx: PrepareContext, self: Tensor, dim: int, start: int, length: int, out: Tensor
@@ -172,7 +172,7 @@ def narrow_copy_out(
     return _store(ctx, self, self.array[(slice(None),) * axis + (slice(first, first + length),)], out)
 
 
-@kernel("aten::diagonal_copy.out")
+@kernel("aten::diagonal_copy.out", any_type=True)
 @inferred(rules.diagonal)
 def diagonal_copy_out(
     ctx: PrepareContext, self: Tensor, offset: int, dim1: int, dim2: int, out: Tensor
@@ -183,7 +183,7 @@ def diagonal_copy_out(
     return _store(ctx, self, self.array.diagonal(offset, dim1, dim2), out)
 
 
-@kernel("aten::as_strided_copy.out")
+@kernel("aten::as_strided_copy.out", any_type=True)
 @inferred(rules.as_strided)
 def as_strided_copy_out(
     ctx: PrepareContext,
@@ -205,7 +205,7 @@ def as_strided_copy_out(
     return chain([*calls, move(ctx, view, out.array)])
 
 
-@kernel("aten::unfold_copy.out", any_layout=True)
+@kernel("aten::unfold_copy.out", any_layout=True, any_type=True)
 @inferred(rules.unfold, check=_converts)
 def unfold_copy_out(
     ctx: PrepareContext, self: Tensor, dimension_: int, size: int, step: int, out: Tensor
@@ -247,14 +247,14 @@ def _split(ctx: PrepareContext, self: Tensor, dim: int, out: list[Tensor]) -> St
     return chain(steps)
 
 
-@kernel("aten::split_copy.Tensor_out", "aten::unsafe_split.Tensor_out")
+@kernel("aten::split_copy.Tensor_out", "aten::unsafe_split.Tensor_out", any_type=True)
 @inferred(rules.split)
 def split_copy_out(ctx: PrepareContext, self: Tensor, split_size: int, dim: int, out: list[Tensor]) -> Step:
     """Pieces of `split_size` along `dim`, the last one smaller if need be."""
     return _split(ctx, self, dim, out)
 
 
-@kernel("aten::split_with_sizes_copy.out", "aten::unsafe_split_with_sizes.out")
+@kernel("aten::split_with_sizes_copy.out", "aten::unsafe_split_with_sizes.out", any_type=True)
 @inferred(rules.split_with_sizes, check=_converts)
 def split_with_sizes_copy_out(
     ctx: PrepareContext, self: Tensor, split_sizes: list[int], dim: int, out: list[Tensor]
@@ -263,14 +263,14 @@ def split_with_sizes_copy_out(
     return _split(ctx, self, dim, out)
 
 
-@kernel("aten::unbind_copy.int_out")
+@kernel("aten::unbind_copy.int_out", any_type=True)
 @inferred(rules.unbind)
 def unbind_copy_out(ctx: PrepareContext, self: Tensor, dim: int, out: list[Tensor]) -> Step:
     """The slices along `dim`, which disappears."""
     return chain([_store(ctx, self, select_view(self.array, dim, at), part) for at, part in enumerate(out)])
 
 
-@kernel("aten::pixel_shuffle.out")
+@kernel("aten::pixel_shuffle.out", any_type=True)
 @inferred(rules.pixel_shuffle)
 def pixel_shuffle_out(ctx: PrepareContext, self: Tensor, upscale_factor: int, out: Tensor) -> Step:
     """(..., C r^2, H, W) to (..., C, H r, W r). Scratch: a copy when the output is not contiguous."""
@@ -283,7 +283,7 @@ def pixel_shuffle_out(ctx: PrepareContext, self: Tensor, upscale_factor: int, ou
     return move(ctx, source.transpose(order), out.array.reshape((*batch, depth, height, r, width, r)))
 
 
-@kernel("aten::pixel_unshuffle.out", any_layout=True)
+@kernel("aten::pixel_unshuffle.out", any_layout=True, any_type=True)
 @inferred(rules.pixel_unshuffle)
 def pixel_unshuffle_out(ctx: PrepareContext, self: Tensor, downscale_factor: int, out: Tensor) -> Step:
     """(..., C, H r, W r) to (..., C r^2, H, W). Scratch: a copy when the output is not contiguous."""
@@ -297,7 +297,7 @@ def pixel_unshuffle_out(ctx: PrepareContext, self: Tensor, downscale_factor: int
     )
 
 
-@kernel("aten::channel_shuffle.out")
+@kernel("aten::channel_shuffle.out", any_type=True)
 @inferred(rules.channel_shuffle)
 def channel_shuffle_out(ctx: PrepareContext, self: Tensor, groups: int, out: Tensor) -> Step:
     """Channel g * (C / groups) + c becomes channel c * groups + g."""
@@ -306,7 +306,7 @@ def channel_shuffle_out(ctx: PrepareContext, self: Tensor, groups: int, out: Ten
     return move(ctx, source, out.array.reshape((batch, channels // groups, groups, *space)))
 
 
-@kernel("aten::view_copy.dtype_out")
+@kernel("aten::view_copy.dtype_out", any_type=True)
 @inferred(rules.view_dtype)
 def view_copy_dtype_out(ctx: PrepareContext, self: Tensor, dtype: int, out: Tensor) -> Step:
     """The bytes of `self` as elements of `dtype`; when that is smaller or larger, the last dimension is as
@@ -337,7 +337,7 @@ def neg_view_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     return evaluated(np.negative, (self,), (out,))
 
 
-@kernel("aten::_reshape_alias_copy.out")
+@kernel("aten::_reshape_alias_copy.out", any_type=True)
 @inferred(rules.reshape_alias)
 def reshape_alias_copy_out(
     ctx: PrepareContext, self: Tensor, size: list[int], stride: list[int], out: Tensor

@@ -126,7 +126,7 @@ def _select_step(
     )
 
 
-@kernel("aten::where.self_out")
+@kernel("aten::where.self_out", any_type=True)
 def where_out(ctx: PrepareContext, condition: Tensor, self: Tensor, other: Tensor, out: Tensor) -> Step:
     """`self` where `condition` (bool, or uint8) holds, else `other`. Scratch: one block."""
     if condition.scalar_type not in (ScalarType.BOOL, ScalarType.BYTE):
@@ -134,7 +134,7 @@ def where_out(ctx: PrepareContext, condition: Tensor, self: Tensor, other: Tenso
     return _select_step(ctx, condition, self, other, result_type(self, other), out)
 
 
-@kernel("aten::masked_fill.Scalar_out")
+@kernel("aten::masked_fill.Scalar_out", any_type=True)
 def masked_fill_scalar_out(
     ctx: PrepareContext, self: Tensor, mask: Tensor, value: Scalar, out: Tensor
 ) -> Step:
@@ -145,7 +145,7 @@ def masked_fill_scalar_out(
     return _select_step(ctx, mask, number, self, self.scalar_type, out, exact=True)
 
 
-@kernel("aten::masked_fill.Tensor_out")
+@kernel("aten::masked_fill.Tensor_out", any_type=True)
 def masked_fill_tensor_out(
     ctx: PrepareContext, self: Tensor, mask: Tensor, value: Tensor, out: Tensor
 ) -> Step:

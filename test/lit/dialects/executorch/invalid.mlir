@@ -16,6 +16,22 @@ executorch.plan @register_c1_element {
 
 // -----
 
+executorch.plan @register_c1_rank {
+  // expected-error@+1 {{a tensor has 17 dimensions; one of a file has 16 at most}}
+  %r = executorch.alloc : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x2xf32>
+  executorch.return
+}
+
+// -----
+
+executorch.plan @register_c1_size {
+  // expected-error@+1 {{a tensor has a size of 2147483648; one of a file has 2147483647 at most}}
+  %r = executorch.alloc : tensor<2147483648xf32>
+  executorch.return
+}
+
+// -----
+
 executorch.plan @register_c1_device {
   // expected-error@+1 {{[register_c1] 'abacus:0' is not a device}}
   %r = executorch.alloc {memory_id = 1, offset = 0, device = "abacus:0"} : tensor<4xf32>

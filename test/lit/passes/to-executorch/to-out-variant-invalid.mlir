@@ -31,3 +31,30 @@ func.func @out_variant_c3(%x: tensor<4xi64>, %n: tensor<i64>) -> (tensor<?xi64>,
   %2 = edge.full {size = [%1], fill_value = 1, dtype = f32} : (i64) -> tensor<?xf32>
   func.return %0, %2 : tensor<?xi64>, tensor<?xf32>
 }
+
+// -----
+
+// expected-error@+1 {{[out_variant_c5] x has 17 dimensions; the runtime takes tensors of 16 at most}}
+func.func @out_variant_c5(%x: tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{[out_variant_c5] a value has 17 dimensions}}
+  %0 = edge.relu %x : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x2xf32>
+  %1 = edge.view_copy %0 {size = [2]} : (tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x2xf32>) -> tensor<2xf32>
+  func.return %1 : tensor<2xf32>
+}
+
+// -----
+
+// expected-error@+1 {{[out_variant_c5] a value has a size of 2147483648; the runtime takes tensors of 2147483647 at most}}
+func.func @out_variant_c5(%0: tensor<2147483648xf32>) -> tensor<0x2147483647xf32> {
+  %1 = edge.slice_copy.Tensor %0 {dim = 0, start = 0, end = 0, step = 1} : (tensor<2147483648xf32>) -> tensor<0xf32>
+  %2 = edge.view_copy %1 {size = [0, 2147483647]} : (tensor<0xf32>) -> tensor<0x2147483647xf32>
+  func.return %2 : tensor<0x2147483647xf32>
+}
+
+// -----
+
+// expected-error@+1 {{[out_variant_c5] x has 9903520300447984150353281023 elements; the runtime takes tensors of}}
+func.func @out_variant_c5(%x: tensor<?x?x?xf32, #program.sizes<s0, s0, s0>>)
+    attributes {program.ranges = #program.ranges<s0 from 1 to 2147483647>} {
+  func.return
+}

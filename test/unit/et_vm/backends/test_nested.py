@@ -53,6 +53,7 @@ def test_programs_in_programs_in_programs():
     with pytest.raises(MissingBackend) as caught:
         nested(bytes(_file(identity()))).load_method("forward")
     assert caught.value.code is Error.NotFound
+    assert caught.value.hint == "programs in delegates have no delegates: compile it for one backend"
 
 
 def _file(blob: bytes) -> bytes:
