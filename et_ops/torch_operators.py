@@ -11,19 +11,22 @@ This package does not import torch: the functions take it as an argument.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from et_ops.conventions import is_in_place
-from et_ops.inference.meta import Mismatch
+from et_ops.dtypes import BY_NAME, DType
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch
 from et_ops.library import OPERATORS, Operator, operator_of_kernel
 from et_ops.schema import Arg, Schema, parse_schema
 
 __all__ = [
     "TORCH_NAMESPACES",
     "UNCHECKED",
+    "check_operands",
     "check_quotients",
     "library_overload",
     "may_compute",
@@ -80,6 +83,40 @@ def check_quotients(torch: Any, dividend: Any, divisor: Any) -> None:
     least = torch.iinfo(dtype).min
     if bool(torch.as_tensor((dividend == least) & (divisor == -1)).any()):
         raise Mismatch("other", f"divisors other than -1 of {least}", -1)
+
+
+def check_operands(torch: Any, operator: Operator, arguments: Sequence[Any]) -> None:
+    """Raise `ValueError` for arguments that an operator does not take: those of its schema, in order, as torch takes
+    them. Torch's kernels do not check all that they rely on.
+    """
+    if "trunc" in [value for value in arguments if isinstance(value, str)]:
+        check_quotients(torch, *arguments[:2])
+    rule = operator.shape_rule
+    if rule is not None:
+        rule(*(_known(torch, value) for value in arguments))
+
+
+def _known(torch: Any, value: Any) -> Any:
+    """The operand of a shape rule for a value of torch."""
+    if isinstance(value, torch.Tensor):
+        return Meta(tuple(value.shape), _dtype_of(value.dtype))
+    if isinstance(value, torch.dtype):
+        return _dtype_of(value)
+    if isinstance(value, torch.memory_format | torch.layout):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, list | tuple):
+        return tuple(_known(torch, item) for item in cast("Sequence[Any]", value))
+    # Rules take the least number for one that is not known: the next means the same to all of them.
+    return UNKNOWN + 1 if type(value) is int and value == UNKNOWN else value
+
+
+@cache
+def _dtype_of(dtype: Any) -> DType:
+    name = str(dtype).removeprefix("torch.")
+    for one in BY_NAME.values():
+        if one.torch_name == name:
+            return one
+    raise ValueError(f"no operator takes elements of {name}")
 
 
 def library_overload(torch: Any, operator: Operator) -> Any | None:
@@ -152,13 +189,13 @@ def overload_called(torch: Any, name: str) -> Any | None:
 
 
 def record_of(name: str) -> Operator | None:
-    """The record of the library for a kernel's name as files have it: an out variant (`aten::add.out`), or what writes
-    to its first operand (`aten::add_.Tensor`).
+    """The record of the library for an operator's name as torch and files have it: an out variant (`aten::add.out`),
+    what writes to its first operand (`aten::add_.Tensor`), or the functional form (`aten::add.Tensor`).
     """
     packet, dot, overload = name.removeprefix("aten::").partition(".")
     if is_in_place(packet) and "::" not in packet:
         return OPERATORS.get(f"{packet[:-1]}{dot}{overload}")
-    return operator_of_kernel(name)
+    return operator_of_kernel(name) or OPERATORS.get(name.removeprefix("aten::").replace("::", "."))
 
 
 def _found(torch: Any, namespace: str, packet: str, overload: str) -> Any | None:

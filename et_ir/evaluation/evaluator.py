@@ -42,8 +42,9 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name, literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.dim_order_operators import DIM_ORDER_OPERATORS
-from et_ir.evaluation.torch_kernels import check_operands, constant_of, operator_of, torch_dtypes
+from et_ir.evaluation.torch_kernels import constant_of, operator_of, torch_dtypes
 from et_ir.passes.verify.program_rules import ProgramRules
+from et_ops.torch_operators import check_operands
 from et_schema.diagnostics import Report
 from et_schema.wording import in_words, worded
 
@@ -253,7 +254,7 @@ class Evaluator:
             positional, named = _arguments(op, dict(zip(op.operands, operands, strict=True)))
             given = iter(positional)
             arguments = [named.get(arg.name) if arg.kwarg_only else next(given) for arg in op.schema().args]
-            check_operands(op.operator, arguments)
+            check_operands(torch, op.operator, arguments)
             found = function(*positional, **named)
         except (
             RuntimeError,

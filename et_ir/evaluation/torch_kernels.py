@@ -15,12 +15,9 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.evaluation.arrays import Array, element_type_of, numpy_dtype
 from et_ir.evaluation.call import ConstantCall
-from et_ops import Operator
-from et_ops.dtypes import BY_NAME, DType
-from et_ops.inference.meta import UNKNOWN, Meta
-from et_ops.torch_operators import check_quotients, overload_of
+from et_ops.torch_operators import check_operands, overload_of
 
-__all__ = ["check_operands", "constant_of", "evaluate", "is_available", "operator_of", "torch_dtypes"]
+__all__ = ["constant_of", "evaluate", "is_available", "operator_of", "torch_dtypes"]
 
 
 @cache
@@ -89,40 +86,6 @@ def operator_of(op: type[SchemaOp]) -> Any | None:
     return overload_of(torch, op.operator)
 
 
-def check_operands(operator: Operator, arguments: Sequence[Any]) -> None:
-    """Raise `ValueError` for arguments that the operator does not take: those of its schema, in order, as torch takes
-    them. Torch's kernels do not check all that they rely on.
-    """
-    import torch
-
-    if "trunc" in [value for value in arguments if isinstance(value, str)]:
-        check_quotients(torch, *arguments[:2])
-    rule = operator.shape_rule
-    if rule is not None:
-        rule(*map(_known, arguments))
-
-
-def _known(value: Any) -> Any:
-    """What shape rules know of an argument."""
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        return Meta(tuple(value.shape), _dtype_of(value.dtype))
-    if isinstance(value, torch.dtype):
-        return _dtype_of(value)
-    if isinstance(value, torch.memory_format | torch.layout):
-        return str(value).removeprefix("torch.")
-    if isinstance(value, list | tuple):
-        return tuple(_known(item) for item in cast("Sequence[Any]", value))
-    # Rules take the least number for one that is not known: the next means the same to all of them.
-    return UNKNOWN + 1 if type(value) is int and value == UNKNOWN else value
-
-
-@cache
-def _dtype_of(dtype: Any) -> DType:
-    return next(one for one in BY_NAME.values() if one.torch_name == str(dtype).removeprefix("torch."))
-
-
 def evaluate(call: ConstantCall) -> Sequence[Array]:
     """The results of an operator on constants.
 
@@ -165,7 +128,7 @@ def evaluate(call: ConstantCall) -> Sequence[Array]:
         raise NotImplementedError(f"torch is not asked to compute {call.op.name}")
     given = iter(positional)
     arguments = [named.get(arg.name) if arg.kwarg_only else next(given) for arg in call.op.schema().args]
-    check_operands(call.op.operator, arguments)
+    check_operands(torch, call.op.operator, arguments)
     with torch.no_grad():
         found = overload(*positional, **named)
     results = cast("Sequence[Any]", found) if isinstance(found, list | tuple) else (found,)

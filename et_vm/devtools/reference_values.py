@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from et_ops.torch_operators import overload_called
+from et_ops.torch_operators import check_operands, overload_called, record_of
 from et_schema.errors import Error, ExecutorchError
 from et_schema.etrecord import RecordedNode, RecordedProgram, Tensors
 from et_schema.wording import in_words
@@ -186,6 +186,11 @@ def _called(function: Any, arguments: Sequence[tuple[str, Any]]) -> Any:
         if one.name not in named and not one.has_default_value():
             raise TypeError(f"it lacks the argument {one.name}")
         positional.append(named.pop(one.name) if one.name in named else one.default_value)
+    record = record_of(function.name())
+    if record is not None:
+        keywords = (one for one in schema.arguments if one.kwarg_only)
+        given = [*positional, *(named.get(one.name, one.default_value) for one in keywords)]
+        check_operands(_torch(), record, given)
     return function(*positional, **named)
 
 

@@ -81,3 +81,27 @@ def test_a_damaged_graph(argument: dict[str, Any]) -> None:
     with pytest.raises(ExecutorchError, match="the reference graph is damaged") as caught:
         list(node_values(calling("_operator.pos", argument), []))
     assert caught.value.code == Error.InvalidExternalData
+
+
+def test_operands_are_checked_before_torch_computes() -> None:
+    """The quotient that torch leaves to the machine ends the process on some."""
+
+    def node(target: str, result: str, **inputs: dict[str, Any]) -> dict[str, Any]:
+        given = [{"name": name, "arg": value, "kind": 1} for name, value in inputs.items()]
+        outputs = [{"as_tensor": {"name": result}}]
+        return {"name": result, "target": target, "inputs": given, "outputs": outputs, "metadata": {}}
+
+    program = calling("_operator.pos", {"as_int": 1})
+    program.document["graph_module"]["graph"]["nodes"] = [
+        node("torch.ops.aten.full.default", "x", size={"as_ints": [1]}, fill_value={"as_int": -(2**63)}),
+        node(
+            "torch.ops.aten.div.Scalar_mode",
+            "y",
+            self={"as_tensor": {"name": "x"}},
+            other={"as_int": -1},
+            rounding_mode={"as_string": "trunc"},
+        ),
+    ]
+    with pytest.raises(ExecutorchError, match="divisors other than -1") as caught:
+        list(node_values(program, []))
+    assert caught.value.code == Error.NotSupported
