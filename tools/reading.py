@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
-from xdsl.dialects.func import Func
+from xdsl.dialects.func import Func, FuncOp
 from xdsl.utils.exceptions import ParseError
 
 from et_ir.context import OperatorContext
 from et_ir.data.store import StoreError, WeightStore
+from et_ir.diagnostics import PassReport, diagnose
 from et_ir.text import data_attributes, parse_module, resolve_weights, store_path
 from et_ir.universe import dialect_factories
+from et_schema.wording import in_words
 from et_tools.loading import ProgramError
 
 if TYPE_CHECKING:
@@ -102,7 +104,7 @@ def read_text_module(name: str, weights: str | None, extensions: Extensions | No
     """Parse the module in a file (`-`: standard input) and attach the weights there are.
 
     Raises `ParseError` with attributes `file` and `sources` set for the report, `StoreError`, `ProgramError`,
-    `OSError`.
+    `OSError`, `PassReport` for a declaration of a function and for one with branches.
     """
     file, text = read_text(name)
     try:
@@ -110,5 +112,15 @@ def read_text_module(name: str, weights: str | None, extensions: Extensions | No
     except ParseError as error:
         error.file, error.sources = file, {file: text}  # pyright: ignore[reportAttributeAccessIssue]
         raise
+    PassReport.raise_if(
+        "methods that cannot be compiled or run",
+        [
+            diagnose(
+                op, f"{op.sym_name.data} has {in_words(len(op.body.blocks), 'block')}", "give it one block"
+            )
+            for op in module.body.block.ops
+            if isinstance(op, FuncOp) and len(op.body.blocks) != 1
+        ],
+    )
     attach_weights(module, file, weights)
     return module

@@ -122,3 +122,28 @@ def test_devices(command: Command) -> None:
     )
     ran = command("et-vm", "run", "x.mlir", "--input", "ones")
     assert (ran.code, "[1, 1, 1, 1]" in ran.out) == (0, True), ran.err
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "{\n  func.return %x : tensor<4xf32>\n^bb1(%y: tensor<4xf32>):\n  func.return %y : tensor<4xf32>\n}",
+    ],
+)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "et-vm run",
+        "et-compile -q -o a.pte",
+        "et-bisect",
+        "et-reduce -q --keep true",
+        "et-vm report -o r.html",
+    ],
+)
+def test_methods_without_one_block(command: Command, line: str, body: str) -> None:
+    private, argument = ("private ", "") if not body else ("", "%x: ")
+    Path("a.mlir").write_text(f"func.func {private}@f({argument}tensor<4xf32>) -> tensor<4xf32> {body}\n")
+    ran = command(*line.split(), "a.mlir")
+    assert ran.code == 3
+    assert f"a.mlir:1:1: error: 'func.func': f has {'2 blocks' if body else '0 blocks'}" in ran.err
