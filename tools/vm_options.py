@@ -391,7 +391,6 @@ def build_options(parser: CommandParser) -> None:
     parser.add_argument(
         "--target",
         required=True,
-        choices=BUILD_TARGETS,
         metavar="NAME",
         help=f"processor: {', '.join(BUILD_TARGETS)}",
     )
