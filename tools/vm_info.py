@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from et_tools.exit_codes import UsageError
 from et_tools.info import container, delegates, kernel_coverage, listing, methods, plan, sizes, weights
+from et_tools.info.delegate_weights import delegate_weights
 from et_tools.output import check_output
 from et_tools.streams import fit, line_width
 from et_tools.vm_files import open_program
@@ -67,6 +68,8 @@ def print_info(args: argparse.Namespace) -> None:
     if not chosen:
         text += methods.lines(facts["methods"], args.kernels)
         text += weights.lines(facts["weights"])
+        for backend, reason in facts["unread_weights"].items():
+            text.append(f"weights of {backend}: not known: {reason}")
     width = line_width(sys.stdout, wide=args.wide)
     print("\n".join(fit(line, width) for line in text))
 
@@ -107,7 +110,9 @@ class _Known:
 
 
 def _summary(program: Program, args: argparse.Namespace) -> dict[str, Any]:
+    delegated = delegate_weights(program, {})
     return {
         "methods": methods.facts(program, _Known(chosen_kernels(args, args.kernels))),
-        "weights": weights.facts(program),
+        "weights": [*weights.facts(program), *(weight.facts for weight in delegated.weights)],
+        "unread_weights": delegated.unread,
     }

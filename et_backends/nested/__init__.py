@@ -10,4 +10,5 @@ PACKAGE: Final = BackendPackage(
     backend_id="NestedProgramBackend",
     compiler="et_ir.backends.nested:BACKEND",
     runtime="et_vm.backends.nested:NestedProgramBackend",
+    constants="et_tools.info.delegate_constants:nested_constants",
 )

@@ -134,9 +134,10 @@ def _weights(program: Program, levels: Sequence[LevelFacts]) -> list[dict[str, A
         shown = None if values is None else histogram(values)
         found.append(weight if shown is None else weight | {"histogram": shown})
     names = _weight_names(levels)
-    for weight, values in progress(delegate_weights(program, names), "weights of delegates"):
+    for weight in progress(delegate_weights(program, names).weights, "weights of delegates"):
+        values = weight.values()
         shown = None if values is None else histogram(values)
-        found.append(weight if shown is None else weight | {"histogram": shown})
+        found.append(weight.facts if shown is None else weight.facts | {"histogram": shown})
     return found
 
 
