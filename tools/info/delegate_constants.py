@@ -1,4 +1,4 @@
-"""Constants in the blobs of each backend."""
+"""Constants in the blobs of each backend.
 
 XNNPACK, Core ML, TOSA and VGF have types and shapes, ExecuTorch's Vulkan those of tensors, Core ML and TOSA names of
 their own; the others have only bytes, as kernels read them. A nested program has names of weights.

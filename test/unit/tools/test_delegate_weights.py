@@ -115,6 +115,7 @@ def test_weights_of_a_backend(command: Command, backend: str) -> None:
     assert len(before) == len(after) == 1
     assert all(f" of {identifier} #" in text for text in (*before, *after))
     assert differences(first, first) == []
+    assert all(one["contents"] for one in facts["delegates"])
 
 
 def test_every_backend_is_tried() -> None:
