@@ -139,10 +139,10 @@ def run(arguments: list[str]) -> int:
         raise UsageError("--load applies to --pt2-to-mlir only")
     if args.translation is not _mlir_to_pte and any(getattr(args, name) is not None for name in ALIGNMENTS):
         raise UsageError("alignment options apply to --mlir-to-pte only")
-    if args.translation is not _mlir_to_pte:
-        check_text_name(args.output)
     stores = [store_of(args.input, args.weights)] if args.translation is _mlir_to_pte else []
     check_output(args.output, [args.input, *args.data, *stores])
+    if args.translation is not _mlir_to_pte:
+        check_text_name(args.output)
     from et_tools.failures import report_failures
 
     with report_failures("et-translate", "<stdin>" if args.input == "-" else args.input) as outcome:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from et_tools.exit_codes import UsageError
-from et_tools.info import container, delegates, kernel_coverage, listing, methods, plan, sizes, weights
+from et_tools.info import container, delegates, listing, methods, plan, sizes, weights
 from et_tools.info.delegate_weights import delegate_weights
 from et_tools.output import check_output
 from et_tools.streams import fit, line_width
@@ -23,9 +23,23 @@ if TYPE_CHECKING:
 
 Section = tuple[Callable[["Program"], Any], Callable[[Any], Iterator[str]]]
 
+
+def _coverage(program: Program) -> dict[str, Any]:
+    # Imported here: the tables of runtimes are the compiler's.
+    from et_tools.info.kernel_coverage import facts
+
+    return facts(program)
+
+
+def _coverage_lines(found: dict[str, Any]) -> Iterator[str]:
+    from et_tools.info.kernel_coverage import lines
+
+    return lines(found)
+
+
 SECTIONS: dict[str, Section] = {
     "size": (sizes.facts, sizes.lines),
-    "ops": (kernel_coverage.facts, kernel_coverage.lines),
+    "ops": (_coverage, _coverage_lines),
     "plan": (plan.facts, plan.lines),
     "values": (listing.value_facts, listing.value_lines),
     "instructions": (listing.instruction_facts, listing.instruction_lines),
