@@ -46,6 +46,10 @@ class BackendPackage:
     """A class of `et_vm.Backend`."""
     decoder: str = ""
     """A function of a blob (`memoryview`) and its compile specs (`dict[str, bytes]`) that returns lines of text."""
+    constants: str = ""
+    """A function of a blob and the named data of its program (`Mapping[str, memoryview]`) that yields its constants
+    (`et_schema.delegate_constants.DelegateConstant`).
+    """
     dialects: Mapping[str, str] = field(default_factory=dict[str, str])
     """xDSL dialects by name."""
     passes: Mapping[str, str] = field(default_factory=dict[str, str])

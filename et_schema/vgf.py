@@ -109,6 +109,9 @@ class VgfConstant:
     format: int
     """Vulkan's number of its element type."""
     shape: tuple[int, ...]
+    data: memoryview
+    is_sparse: bool
+    """Whether the data leaves out zeros."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,8 @@ def _constants(section: memoryview, resources: list[ModelResourceTableEntry]) ->
         width = BYTES.get(format)
         if min(shape, default=1) < 1 or (width is not None and sparse < 0 and prod(shape) * width != size):
             raise InvalidFile(f"{size:,} bytes for a tensor of sizes {list(shape)}", where=where)
-        yield VgfConstant(format, shape)
+        begin = len(section) - length + offset
+        yield VgfConstant(format, shape, section[begin : begin + size], sparse >= 0)
 
 
 def _decoded(sections: dict[str, memoryview], name: str, kind: type[_Table]) -> _Table:

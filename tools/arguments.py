@@ -132,7 +132,7 @@ def near_option(given: str, known: Mapping[str, argparse.Action]) -> str:
         for option in known
         if option.startswith("--") and option.startswith("--no-") == name.startswith("no-")
     }
-    for option in list(names.values()):
+    for option in known:
         for other in getattr(known[option], _OTHER_NAMES, ()):
             names.setdefault(other, option)
     begun = [one for one in names if one.startswith(name if len(name) == 1 else f"{name}-")]
@@ -162,6 +162,10 @@ class CommandParser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
         self.examples = examples
+        self.other_names: Collection[str] = ()
+        """The names that other tools have for it, where it is a verb."""
+        self.elsewhere: Mapping[str, str] = {}
+        """What is said otherwise than by an option, by the names of options that other tools have for it."""
         self.add_argument(
             "--traceback", action=_Traceback, nargs=0, help="print the Python stack of an error"
         )
@@ -194,7 +198,11 @@ class CommandParser(argparse.ArgumentParser):
         known = self._option_string_actions
         option = next((text for text in rest if text.startswith("-")), None)
         if option is not None:
-            hint = near_option(option.partition("=")[0], known)
+            name = option.partition("=")[0]
+            elsewhere = self.elsewhere.get(name.lstrip("-"))
+            if elsewhere is not None:
+                return f": {elsewhere}"
+            hint = near_option(name, known)
             if hint or _COMPILED not in known or not _is_compiling(option):
                 return hint
             return f": options of et-compile are given by {_COMPILED} '{' '.join(rest)}'"
@@ -203,11 +211,27 @@ class CommandParser(argparse.ArgumentParser):
         hint = next(filter(None, (near_option(text, known) for text in joined)), "")
         if hint:
             return hint
+        one = self._one_more(rest[0], parsed)
+        if one:
+            return one
         model = str(getattr(parsed, "model", ""))
+        if ".py:" in model and ".py:" in rest[0]:
+            return ": one model at a time; for several methods a factory returns a dict of (module, inputs) by name"
         if model.endswith(".py") and rest[0].isidentifier():
             return f", did you mean {model}:{rest[0]}?"
         taker = next((name for name in _TAKERS if name in known), None)
         return "" if taker is None else f", did you mean {taker} {shlex.quote(rest[0])}?"
+
+    def _one_more(self, word: str, parsed: argparse.Namespace) -> str:
+        """The option that a word is a value of: given once more, or together with the value that the option has."""
+        from et_tools.completion import names_of
+
+        for option, action in self._option_string_actions.items():
+            if option.startswith("--") and action.choices is None and word in names_of(action):
+                given: Any = getattr(parsed, action.dest, None)
+                before = given[-1] if isinstance(given, list) and given else None
+                return f", did you mean {option} {word if before is None else f'{before},{word}'}?"
+        return ""
 
     def error(self, message: str) -> NoReturn:
         example = f", as in: {self._first_example()}" if _REQUIRED.search(message) else ""
@@ -263,6 +287,9 @@ def _verb_hint(prog: str, value: str, choices: object) -> str:
     verbs = cast("dict[str, CommandParser]", choices)
     if "." in value:
         return f", did you mean {prog} {next(iter(verbs))} {shlex.quote(value)}?"
+    called = next((name for name, parser in verbs.items() if value in parser.other_names), None)
+    if called is not None:
+        return f", did you mean '{called}'?"
     found = next((name for name, parser in verbs.items() if f"--{value}" in parser.option_names), None)
     return "" if found is None else f", did you mean {prog} {found} --{value}?"
 

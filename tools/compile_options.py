@@ -33,6 +33,7 @@ _OTHER_ENDINGS: Final = {
     ".bpte": ", or for test cases beside it --bundle FILE.bpte",
     ".pt2": "; torch.export.save writes a .pt2",
     ".onnx": "; torch.onnx.export writes a .onnx",
+    **dict.fromkeys((".tflite", ".mlmodel", ".mlpackage", ".engine", ".gguf", ".pt", ".pth"), ""),
 }
 """Endings of files of other formats than a program's, and the way to these."""
 

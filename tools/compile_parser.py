@@ -17,6 +17,7 @@ from et_tools.arguments import (
     WIDE,
     CommandParser,
     add_alignments,
+    also_called,
     natural_number,
     positive_number,
     tolerance,
@@ -58,10 +59,26 @@ _Add: TypeAlias = Callable[..., Any]
 """`add_argument` of a parser, or of a group of its options."""
 
 
+_SHAPES: Final = (
+    "shapes and types of inputs are those of the example inputs: a factory returns (module, inputs)"
+)
+_SIZES: Final = (
+    "sizes that vary are a third value of the factory: (module, inputs, dynamic_shapes of torch.export)"
+)
+_TYPE: Final = "the element type is that of the module: module.half(), or --quantize int8 for integers"
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("input-shape", "input-shapes", "shape", "shapes", "batch-size", "batch"), _SHAPES),
+    **dict.fromkeys(("dynamic", "dynamic-shapes", "dynamic-batch", "dynamic-axes"), _SIZES),
+    **dict.fromkeys(("precision", "dtype", "fp16", "half"), _TYPE),
+}
+"""What the model says, by options of other tools."""
+
+
 def compile_parser(text: str, command: str) -> CommandParser:
     """The parser of et-compile, or of another `command` that compiles; `text` is the beginning of its help."""
     output = "-o FILE " if command == "et-compile" else ""
     parser = CommandParser(command, f"{command} MODEL {output}[options]", text)
+    parser.elsewhere = _ELSEWHERE
     _add_program_options(parser.add_argument)
     for title, add_options in _GROUPS.items():
         add_options(parser.add_argument_group(title).add_argument)
@@ -105,7 +122,7 @@ def _add_program_options(add: _Add) -> None:
         help="with a processor as --target, what names in the object and its header start with, in C (default: the "
         "name of the output file, or that of the factory)",
     )
-    add(
+    level = add(
         "-O",
         dest="level",
         default=DEFAULT,
@@ -114,6 +131,7 @@ def _add_program_options(add: _Add) -> None:
         + "; ".join(f"-O{one.level} {one.summary}" for one in PRESETS.values())
         + f" (default: -O{DEFAULT})",
     )
+    also_called(level, "optimize", "optimization", "opt-level", "optimization-level")
     add("--weights", metavar="FILE", help="weight store of a .mlir (default: the .safetensors next to it)")
     add(
         "--data",
@@ -174,13 +192,14 @@ def _add_quantization_options(add: _Add) -> None:
 
 def _add_backend_options(add: _Add) -> None:
     """Add the options of delegation."""
-    add(
+    backend = add(
         "--backend",
         action="append",
         default=[],
         metavar="NAME[:key=value,…]",
         help="delegate to this backend what it supports; several (native,openvino) are tried in the order given",
     )
+    also_called(backend, "delegate", "delegates", "partitioner", "accelerator")
     add(
         "--choose",
         choices=("first", "fastest"),

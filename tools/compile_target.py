@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-from et_ir.backends.freestanding.microcontrollers import processor_hint
 from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_ir.targets.devices import accelerator_backends
 from et_ir.targets.lookup import (
     DEFAULT,
     TARGETS,
@@ -28,16 +28,13 @@ def check_target(args: argparse.Namespace) -> None:
     """Raise `UsageError` for a target that is none, naming runtimes and processors. Those of files have been loaded."""
     if args.target is None:
         return
+    if ":" not in args.target and args.target not in target_names():
+        told = unknown_target(args.target, FREESTANDING_TARGETS)
+        raise UsageError(f"argument --target: {told}{_backend_hint(args.target)}")
     try:
         find_target(args.target)
     except TargetError as error:
-        names = target_names()
-        text = str(error)
-        if text == unknown_target(args.target, names):
-            hint = processor_hint(args.target)
-            text = unknown_target(args.target, names, list(FREESTANDING_TARGETS), hint)
-            text += _backend_hint(args.target)
-        raise UsageError(f"argument --target: {text}") from error
+        raise UsageError(f"argument --target: {error}") from error
 
 
 def _backend_hint(name: str) -> str:
@@ -46,7 +43,11 @@ def _backend_hint(name: str) -> str:
 
     if name.endswith(".py"):
         return f"; of a target in a file, give its name there: {name}:ATTRIBUTE"
-    return f"; '{name}' is a backend: --backend {name}" if name in backend_names() else ""
+    names = backend_names()
+    if name in names:
+        return f"; '{name}' is a backend: --backend {name}"
+    options = [f"--backend {one}" for one in accelerator_backends(name) if one in names]
+    return f"; for {name} give {' or '.join(options)}" if options else ""
 
 
 def choose_target(args: argparse.Namespace, backends: Mapping[str, str]) -> None:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from et_schema.file_kinds import kind_of
 from et_schema.program import FILE_IDENTIFIER
 from et_schema.whole_numbers import shortened
-from et_tools.arguments import CommandParser, natural_number
+from et_tools.arguments import CommandParser, also_called, natural_number
 from et_tools.exit_codes import ExitCode, UsageError, guarded
 from et_tools.info.instances import plan_facts
 from et_tools.output import check_output, is_same_file, write_file
@@ -69,12 +69,13 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     add("file", metavar="FILE", help="CSV file of buffers, or a .pte; '-' is standard input")
     add("--method", metavar="NAME", help="method of a .pte (default: all that have arenas)")
     add("--arena", type=natural_number, metavar="ID", help="arena of a .pte (default: all)")
-    add(
+    capacity = add(
         "--capacity",
         type=_byte_count,
         metavar="BYTES",
         help="largest arena allowed, such as 4096, 256K or 1M",
     )
+    also_called(capacity, "limit", "memory", "size", "max")
     add(
         "-o",
         "--output",

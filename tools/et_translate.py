@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from et_tools.arguments import ALIGNMENTS, ANY_DATA, CommandParser, add_alignments
 from et_tools.exit_codes import UsageError, guarded
 from et_tools.messages import print_message
-from et_tools.output import check_output, store_of, write_stdout
+from et_tools.output import check_output, check_text_name, store_of, write_stdout
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -141,6 +141,8 @@ def run(arguments: list[str]) -> int:
         raise UsageError("alignment options apply to --mlir-to-pte only")
     stores = [store_of(args.input, args.weights)] if args.translation is _mlir_to_pte else []
     check_output(args.output, [args.input, *args.data, *stores])
+    if args.translation is not _mlir_to_pte:
+        check_text_name(args.output)
     from et_tools.failures import report_failures
 
     with report_failures("et-translate", "<stdin>" if args.input == "-" else args.input) as outcome:

@@ -204,7 +204,10 @@ def _factories(module: ModuleType) -> list[str]:
 
 def _others(there: Sequence[str], name: str) -> str:
     """Suggested functions."""
-    near = near_names(name, there)
+    parts = re.split(r"[.,]", name)
+    if "," in name and all(part in there for part in parts):
+        return "; one factory at a time: for several methods it returns a dict of (module, inputs) by name"
+    near = near_names(name, there) or [part for part in parts[:1] if part in there]
     if near:
         return f", did you mean {near[0]}?"
     return f"; it has {_listed(there)}" if there else ""

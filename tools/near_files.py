@@ -22,6 +22,9 @@ def missing_file_hint(file: str | bytes) -> str:
     if place.endswith(".py") or (place == "hf" and name):
         text = f"et-compile {file} --emit edge -o {Path(name).name}.mlir"
         return f"; compile it first: {compiling(file)}, or for text: {text}"
+    several = file.split(",")
+    if len(several) > 1 and all(Path(one).is_file() for one in several):
+        return f"; one option for each file: {several[0]}, {several[1]}{', …' if several[2:] else ''}"
     folder = Path(file).parent
     try:
         there = [one for one, _ in zip(folder.iterdir(), range(_MOST), strict=False)]

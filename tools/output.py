@@ -12,6 +12,7 @@ from et_tools.exit_codes import UsageError
 __all__ = [
     "check_output",
     "check_output_folder",
+    "check_text_name",
     "check_text_output",
     "is_same_file",
     "store_of",
@@ -56,6 +57,7 @@ def check_text_output(name: str, text: str, weights: str | None) -> None:
     """
     from et_ir.text import store_path
 
+    check_text_name(name)
     store = store_of(text, weights)
     check_output(name, [store])
     beside = str(store_path(Path(name)))
@@ -63,6 +65,13 @@ def check_text_output(name: str, text: str, weights: str | None) -> None:
         return
     if is_same_file(beside, store):
         raise UsageError(f"{name}: the weight store beside it would overwrite {store}, an input")
+
+
+def check_text_name(name: str) -> None:
+    """Raise `UsageError` for a text under the name of a program."""
+    if name.endswith(".pte"):
+        written = "et-compile and et-translate --mlir-to-pte write programs"
+        raise UsageError(f"-o {name}: the output is text: give -o FILE.mlir; {written}")
 
 
 def store_of(text: str, weights: str | None) -> str | None:

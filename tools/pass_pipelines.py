@@ -277,5 +277,7 @@ def _names(given: Sequence[str], option: str, passes: Sequence[ModulePass]) -> f
         if name not in there:
             near = near_names(name, there)
             hint = f", did you mean {near[0]}?" if near else ""
+            if name == "all":
+                hint = f", did you mean {option}-all?"
             raise UsageError(f"{option} {name}: the pipeline has no such pass{hint}")
     return frozenset(names)

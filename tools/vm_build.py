@@ -7,12 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from et_schema.diagnostics import Diagnostic
+from et_schema.diagnostics import Diagnostic, did_you_mean, same_numbers
 from et_tools.exit_codes import UsageError
 from et_tools.messages import print_diagnostics
 from et_tools.output import check_output_folder, write_file
 from et_tools.vm_files import BadFile, open_programs
 from et_tools.vm_ops import operators_text
+from et_tools.vm_options import BUILD_TARGETS
 
 if TYPE_CHECKING:
     from et_vm.program import Program
@@ -28,6 +29,7 @@ def build_runtime(args: argparse.Namespace) -> None:
     from et_vm.micro.selection import Selection, selected_of_programs, selected_of_yaml
     from et_vm.micro.sources import runtime_sources
 
+    _check_target(args.target)
     check_output_folder(args.output)
     selection, users = Selection(), dict[str, list[str]]()
     programs = [file for file in args.ops if not file.endswith(SELECTIONS)]
@@ -66,6 +68,21 @@ def build_runtime(args: argparse.Namespace) -> None:
         )
         with atomic_writer(folder / archive.name) as stream:
             stream.write(archive.read_bytes())
+
+
+def _check_target(name: str) -> None:
+    """Raise UsageError for a target that is none, with those for the device of that name."""
+    if name in BUILD_TARGETS:
+        return
+    from et_ir.targets.devices import device_hint, processor_hint
+
+    hint = processor_hint(name, BUILD_TARGETS)
+    if not hint and device_hint(name, "host"):
+        hint = f"; on {name} ExecuTorch's runtime or et-vm runs a .pte, without a build; for this machine give host"
+    near = "" if hint else did_you_mean(name, same_numbers(name, BUILD_TARGETS))
+    raise UsageError(
+        f"argument --target: unknown processor '{name}', expected one of {', '.join(BUILD_TARGETS)}{near}{hint}"
+    )
 
 
 def _warn_of_delegates(file: str, program: Program) -> None:

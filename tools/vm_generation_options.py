@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from et_schema.whole_numbers import shortened
-from et_tools.arguments import ANY_DATA, CommandParser, natural_number, positive_number
+from et_tools.arguments import ANY_DATA, CommandParser, also_called, natural_number, positive_number
 
 __all__ = ["add_generation_options"]
 
@@ -46,14 +46,18 @@ def add_generation_options(parser: CommandParser, libraries: Sequence[str]) -> N
     )
     add("--task", choices=("transcribe", "translate"), help="what to do with audio (default: the model's)")
     add("--chat", action="store_true", help="hold a conversation, formatted by the tokenizer's chat template")
-    add("--max-new-tokens", type=positive_number, metavar="N", help="default: as many as the context holds")
-    add(
+    most = add(
+        "--max-new-tokens", type=positive_number, metavar="N", help="default: as many as the context holds"
+    )
+    also_called(most, "tokens", "max-length", "max-len", "seq-len", "n-predict", "num-tokens", "length")
+    temperature = add(
         "--temperature",
         type=_number,
         default=0.0,
         metavar="T",
         help="sampling temperature; 0 (default) is greedy decoding",
     )
+    also_called(temperature, "temp")
     add(
         "--top-p",
         type=_number,

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from et_tools.exit_codes import UsageError
-from et_tools.info import container, delegates, kernel_coverage, listing, methods, plan, sizes, weights
+from et_tools.info import container, delegates, listing, methods, plan, sizes, weights
+from et_tools.info.delegate_weights import delegate_weights
 from et_tools.output import check_output
 from et_tools.streams import fit, line_width
 from et_tools.vm_files import open_program
@@ -22,9 +23,23 @@ if TYPE_CHECKING:
 
 Section = tuple[Callable[["Program"], Any], Callable[[Any], Iterator[str]]]
 
+
+def _coverage(program: Program) -> dict[str, Any]:
+    # Imported here: the tables of runtimes are the compiler's.
+    from et_tools.info.kernel_coverage import facts
+
+    return facts(program)
+
+
+def _coverage_lines(found: dict[str, Any]) -> Iterator[str]:
+    from et_tools.info.kernel_coverage import lines
+
+    return lines(found)
+
+
 SECTIONS: dict[str, Section] = {
     "size": (sizes.facts, sizes.lines),
-    "ops": (kernel_coverage.facts, kernel_coverage.lines),
+    "ops": (_coverage, _coverage_lines),
     "plan": (plan.facts, plan.lines),
     "values": (listing.value_facts, listing.value_lines),
     "instructions": (listing.instruction_facts, listing.instruction_lines),
@@ -67,6 +82,8 @@ def print_info(args: argparse.Namespace) -> None:
     if not chosen:
         text += methods.lines(facts["methods"], args.kernels)
         text += weights.lines(facts["weights"])
+        for backend, reason in facts["unread_weights"].items():
+            text.append(f"weights of {backend}: not known: {reason}")
     width = line_width(sys.stdout, wide=args.wide)
     print("\n".join(fit(line, width) for line in text))
 
@@ -107,7 +124,9 @@ class _Known:
 
 
 def _summary(program: Program, args: argparse.Namespace) -> dict[str, Any]:
+    delegated = delegate_weights(program, {})
     return {
         "methods": methods.facts(program, _Known(chosen_kernels(args, args.kernels))),
-        "weights": weights.facts(program),
+        "weights": [*weights.facts(program), *(weight.facts for weight in delegated.weights)],
+        "unread_weights": delegated.unread,
     }

@@ -103,7 +103,9 @@ SHARED: Final[dict[str, dict[str, Any]]] = {
 def _add(parser: CommandParser, *options: str) -> None:
     """Add options of `SHARED`."""
     for option in options:
-        parser.add_argument(option, **SHARED[option])
+        added = parser.add_argument(option, **SHARED[option])
+        if option == "--input":
+            also_called(added, "i")
 
 
 def run_options(parser: CommandParser) -> None:
@@ -252,7 +254,9 @@ def info_options(parser: CommandParser) -> None:
     )
     _add(parser, "--load")
     for name, summary in SECTIONS:
-        parser.add_argument(f"--{name}", action="store_true", help=summary)
+        section = parser.add_argument(f"--{name}", action="store_true", help=summary)
+        if name == "size":
+            also_called(section, "weights", "sizes")
     parser.add_argument("--svg", metavar="FILE", help="also draw the arenas of --plan")
     parser.add_argument(
         "--memory",
@@ -355,11 +359,12 @@ def compare_options(parser: CommandParser) -> None:
     inputs = "example inputs of a factory, else random:0"
     usual = SHARED["--input"]
     parser.add_argument("--input", **{**usual, "help": usual["help"].replace("random:0)", f"{inputs})")})
-    parser.add_argument(
+    bound = parser.add_argument(
         "--bound",
         type=tolerance,
         help="largest difference relative to the largest magnitude (default: by element type, 1e-4 for float32)",
     )
+    also_called(bound, "rtol", "atol", "tolerance", "threshold")
     parser.add_argument(
         "--debug-map", metavar="FILE", help="sources of the instructions, by et-compile --debug-map"
     )
@@ -391,7 +396,6 @@ def build_options(parser: CommandParser) -> None:
     parser.add_argument(
         "--target",
         required=True,
-        choices=BUILD_TARGETS,
         metavar="NAME",
         help=f"processor: {', '.join(BUILD_TARGETS)}",
     )

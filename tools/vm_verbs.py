@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Final, NamedTuple
 
@@ -186,6 +186,8 @@ class Verb(NamedTuple):
     """The parsed argument whose file, or first file, errors without another file are about."""
     needs_compiler: Callable[[argparse.Namespace], bool] = _never
     """Whether it reads IR or compiles, so that there may be errors of the compiler."""
+    other_names: Collection[str] = ()
+    """The names that other tools have for it."""
 
     def run(self, args: argparse.Namespace) -> int:
         """Carry it out. Returns the exit code."""
@@ -207,6 +209,7 @@ VERBS: Final = (
         options.run_options,
         "et_tools.vm_run:run_file",
         needs_compiler=_runs_text,
+        other_names=("execute", "infer", "inference", "predict"),
     ),
     Verb(
         "generate",
@@ -228,8 +231,16 @@ VERBS: Final = (
         PROFILE,
         options.profile_options,
         "et_tools.vm_profile:profile_file",
+        other_names=("bench", "benchmark", "time"),
     ),
-    Verb("info", "describe a program", INFO, options.info_options, "et_tools.vm_info:print_info"),
+    Verb(
+        "info",
+        "describe a program",
+        INFO,
+        options.info_options,
+        "et_tools.vm_info:print_info",
+        other_names=("inspect", "show", "dump", "disassemble", "print"),
+    ),
     Verb(
         "report",
         "write an HTML page about programs",
@@ -239,6 +250,7 @@ VERBS: Final = (
         "FILE… -o OUTPUT",
         "files",
         _reports_compilation,
+        ("html", "visualize", "view"),
     ),
     Verb(
         "diff",
@@ -312,6 +324,7 @@ def add_verbs(parser: CommandParser) -> None:
         usage = f"et-vm {verb.name} [options] {verb.files}"
         added = verbs.add_parser(verb.name, help=verb.summary, usage=usage, text=verb.text)
         added.prog = f"et-vm {verb.name}"
+        added.other_names = verb.other_names
         if verb.files == "FILE":
             added.add_argument("file", metavar="FILE", help="a .pte file; '-' is standard input")
         verb.add_options(added)

@@ -11,4 +11,5 @@ PACKAGE: Final = BackendPackage(
     compiler="et_ir.backends.coreml.partitioner:BACKEND",
     runtime="et_vm.backends.coreml.backend:CoremlRuntime",
     decoder="et_tools.info.coreml_lines:coreml_lines",
+    constants="et_tools.info.delegate_constants:coreml_constants",
 )

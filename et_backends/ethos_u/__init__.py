@@ -10,4 +10,5 @@ PACKAGE: Final = BackendPackage(
     backend_id="EthosUBackend",
     compiler="et_ir.backends.ethos_u.partitioner:BACKEND",
     decoder="et_tools.info.ethos_u_lines:ethos_u_lines",
+    constants="et_tools.info.delegate_constants:ethos_u_constants",
 )

@@ -10,4 +10,6 @@ PACKAGE: Final = BackendPackage(
     backend_id="NestedProgramBackend",
     compiler="et_ir.backends.nested:BACKEND",
     runtime="et_vm.backends.nested:NestedProgramBackend",
+    decoder="et_tools.info.nested_lines:nested_lines",
+    constants="et_tools.info.delegate_constants:nested_constants",
 )

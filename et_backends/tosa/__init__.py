@@ -11,6 +11,7 @@ PACKAGE: Final = BackendPackage(
     compiler="et_ir.backends.tosa.partitioner:BACKEND",
     runtime="et_vm.backends.tosa.backend:TosaRuntime",
     decoder="et_tools.info.tosa_lines:tosa_lines",
+    constants="et_tools.info.delegate_constants:tosa_constants",
     dialects={
         "tosa": "et_ir.dialects.tosa:Tosa",
     },

@@ -11,4 +11,5 @@ PACKAGE: Final = BackendPackage(
     compiler="et_ir.backends.vgf.partitioner:BACKEND",
     runtime="et_vm.backends.vgf:VgfRuntime",
     decoder="et_tools.info.vgf_lines:vgf_lines",
+    constants="et_tools.info.delegate_constants:vgf_constants",
 )

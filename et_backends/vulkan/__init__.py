@@ -11,6 +11,7 @@ PACKAGE: Final = BackendPackage(
     compiler="et_ir.backends.vulkan.partitioner:BACKEND",
     runtime="et_vm.backends.vulkan.backend:SpirvBackend",
     decoder="et_tools.info.vulkan_lines:vulkan_lines",
+    constants="et_tools.info.delegate_constants:spirv_constants",
     dialects={
         "spirv": "et_ir.dialects.spirv:Spirv",
     },

@@ -11,4 +11,5 @@ PACKAGE: Final = BackendPackage(
     compiler="et_ir.backends.vulkan_graph.partitioner:BACKEND",
     runtime="et_vm.backends.vkgraph.backend:VulkanGraphBackend",
     decoder="et_tools.info.vkgraph_lines:vkgraph_lines",
+    constants="et_tools.info.delegate_constants:vkgraph_constants",
 )

@@ -11,6 +11,7 @@ PACKAGE: Final = BackendPackage(
     compiler="et_ir.backends.xnnpack.partitioner:BACKEND",
     runtime="et_vm.backends.xnnpack.backend:XnnpackBackend",
     decoder="et_tools.info.xnnpack_lines:xnnpack_lines",
+    constants="et_tools.info.delegate_constants:xnnpack_constants",
     dialects={
         "xnnpack": "et_ir.dialects.xnnpack:Xnnpack",
     },

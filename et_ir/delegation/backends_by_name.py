@@ -11,6 +11,7 @@ from typing import cast
 from et_ir.delegation.details import BackendDetails
 from et_ir.delegation.errors import BackendError, MissingBackend
 from et_ir.delegation.partitioner import Partitioner
+from et_ir.targets.devices import accelerator_backends
 from et_schema.backend_packages import backend_packages, load_part
 from et_schema.diagnostics import did_you_mean
 from et_schema.user_code import raised
@@ -86,7 +87,8 @@ def find_backend(name: str) -> Backend:
     if found is None:
         names = backend_names()
         there = ", ".join(names) or "none"
-        hint = did_you_mean(name.lower(), names)
+        near = [one for one in accelerator_backends(name) if one in names]
+        hint = f"; for {name} give {' or '.join(near)}" if near else did_you_mean(name.lower(), names)
         raise MissingBackend(f"unknown backend '{name}'; backends are: {there}{hint}")
     return found
 

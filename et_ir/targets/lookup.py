@@ -6,13 +6,14 @@ is named `file.py:ATTRIBUTE` or `package.module:ATTRIBUTE`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Final
 
+from et_ir.targets.devices import device_hint, processor_hint
 from et_ir.targets.target import Target
 from et_schema.diagnostics import did_you_mean, same_numbers
 from et_schema.user_code import import_place, raised
@@ -94,15 +95,27 @@ def find_target(name: str) -> Target:
         places = ", ".join(entry.value for entry in offered)
         raise TargetError(f"two packages install a target named '{name}': {places}; remove one")
     if not offered:
-        raise TargetError(unknown_target(name, target_names()))
+        raise TargetError(unknown_target(name))
     return _loaded(name, offered[0].value)
 
 
-def unknown_target(name: str, names: Sequence[str], processors: Sequence[str] = (), hint: str = "") -> str:
-    """The message about a target that is among neither names nor processors, with a hint or a name that is like it."""
-    objects = f"; or for an object, a processor: {', '.join(processors)}" if processors else ""
-    near = hint or did_you_mean(name, [*names, *same_numbers(name, processors)])
-    return f"unknown target '{name}', expected one of {', '.join(names)}{objects}{near}"
+def unknown_target(name: str, processors: Collection[str] = ()) -> str:
+    """The message about a name that is none of a target, or of the `processors` that can be given as well, for objects:
+    those there are, and what is like it or is for a device of that name.
+    """
+    names = target_names()
+    listed = f"; or for an object, a processor: {', '.join(processors)}" if processors else ""
+    near = did_you_mean(name, [*names, *same_numbers(name, processors)])
+    hint = processor_hint(name)
+    if hint and not processors:
+        made = worded(
+            python="et_ir.backends.freestanding.compiler.compile_program makes objects for processors",
+            command="et-compile --target PROCESSOR -o FILE.o makes objects for processors",
+        )
+        hint = f"; {made}{hint}"
+    # A near name is no better than what a device of this name takes, but a computer may be called as its processor.
+    told = hint or f"{near}{device_hint(name, DEFAULT)}"
+    return f"unknown target '{name}', expected one of {', '.join(names)}{listed}{told}"
 
 
 def missing_backend(backend: str, target: Target, backends: Collection[str]) -> tuple[str, str]:

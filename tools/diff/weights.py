@@ -5,6 +5,7 @@ Constants without a name are compared where they are used.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,6 +36,26 @@ def compare_weights(first: Program, second: Program) -> Iterator[Difference]:
             yield Difference("weights", old.description, new.description)
         elif old.data != new.data:
             yield Difference("contents of weights", None, f"{new.description}: {_how_much(old, new)}")
+    removed, added = (
+        _delegated(one) - _delegated(other) for one, other in ((first, second), (second, first))
+    )
+    for description in removed.elements():
+        yield Difference("weights of delegates", description, None)
+    for description in added.elements():
+        yield Difference("weights of delegates", None, description)
+
+
+def _delegated(program: Program) -> Counter[str]:
+    """The constants of delegates, with digests, as few backends keep names."""
+    from hashlib import sha256
+
+    from et_tools.info.delegate_weights import delegate_weights
+
+    return Counter(
+        f"{describe(one.facts)} of {one.facts['delegate']}"
+        + ("" if one.data is None else f" #{sha256(one.data).hexdigest()[:8]}")
+        for one in delegate_weights(program, {}).weights
+    )
 
 
 def _weights(program: Program) -> dict[str, _Weight]:

@@ -1,26 +1,25 @@
 """Constants of delegates: in their blobs, or named data of the program that several may share.
 
-What a blob says of them is its backend's: XNNPACK, Core ML and TOSA have types and shapes, the latter two names of
-their own; the others have only bytes, as kernels read them.
+A backend package (`et_schema.backend_packages`) says what a blob has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from et_schema.errors import ExecutorchError
+from et_schema.errors import Error, ExecutorchError
+from et_schema.user_code import raised
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from et_schema.delegate_constants import DelegateConstant
     from et_vm.program import Program
 
-__all__ = ["delegate_weights"]
+__all__ = ["DelegateWeight", "DelegateWeights", "delegate_weights"]
 
-TORCH: Final = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
-"""Types that torch has under another name."""
 NUMPY: Final = {
     "float32": "float32",
     "float16": "float16",
@@ -39,64 +38,82 @@ NUMPY: Final = {
 """Types whose elements numpy has."""
 
 
-class _Constant(NamedTuple):
-    dtype: str
-    shape: list[int]
-    nbytes: int
-    key: str
-    data: memoryview | None
-    numpy: str = ""
-    name: str = ""
-    """The name that the blob has for it."""
+class DelegateWeight(NamedTuple):
+    """A constant of one or several delegates."""
 
-
-def delegate_weights(
-    program: Program, names: Mapping[str, Sequence[str]]
-) -> list[tuple[dict[str, Any], NDArray[np.generic] | None]]:
-    """The constants of all delegates of backends whose blobs can be read, largest first, with their elements, where
-    these are in the file and numpy has their type. `names` has names of constants by the SHA-256 of their bytes.
-
-    Each has `dtype` and `shape`, of bytes where the blob does not say more; `nbytes`; `delegate`, the backend; `uses`,
-    how often blobs name it; `external`, whether it is outside of the file; the `key` of named data; `name`, or
-    the one of the blob, and `also`, if known.
+    facts: dict[str, Any]
+    """`dtype` and `shape`, of bytes where the blob does not say more; `nbytes`; `delegate`, the backend; `uses`, how
+    often blobs name it; `external`, whether it is outside of the file; the `key` of named data; `name`, or the one of
+    the blob, and `also`, if known.
     """
+    data: memoryview | None
+    """In the file."""
+
+    def values(self) -> NDArray[np.generic] | None:
+        """The elements, where these are in the file and numpy has their type."""
+        import numpy as np
+
+        if self.data is None or self.facts["dtype"] not in NUMPY:
+            return None
+        dtype = np.dtype(NUMPY[self.facts["dtype"]])
+        # The data may have padding behind it, or be shorter than its type says in a file of any origin.
+        nbytes = min(self.facts["nbytes"], self.data.nbytes) // dtype.itemsize * dtype.itemsize
+        return np.frombuffer(self.data[:nbytes], dtype)
+
+
+class DelegateWeights(NamedTuple):
+    """The constants of all delegates."""
+
+    weights: list[DelegateWeight]
+    """Largest first."""
+    unread: dict[str, str]
+    """The reasons why those of other blobs are not there, by backend."""
+
+
+def delegate_weights(program: Program, names: Mapping[str, Sequence[str]]) -> DelegateWeights:
+    """The constants of all delegates. `names` has names of constants by the SHA-256 of their bytes."""
+    from et_schema.backend_packages import backend_packages
+
     pte = program.pte
     named = pte.named_data()
-    found: dict[object, tuple[dict[str, Any], NDArray[np.generic] | None]] = {}
+    readers = backend_packages().places("constants")
+    found: dict[object, DelegateWeight] = {}
+    unread: dict[str, str] = {}
     for plan in pte.program.execution_plan:
         for delegate in plan.delegates:
             reference = delegate.processed
-            read = _READERS.get(delegate.id)
-            if reference is None or read is None:
+            assert reference is not None, "reading the file checks that delegates have data"
+            if delegate.id not in readers:
+                unread[delegate.id] = "no installed package reads its blobs"
                 continue
-            blob = pte.delegate_data(reference)
             try:
-                constants = list(read(blob, named))
-            except ExecutorchError:
-                continue  # the decoder of its contents, which a page shows beside, says what is wrong
+                constants = _read(readers[delegate.id], pte.delegate_data(reference), named)
+            except ExecutorchError as error:
+                unread[delegate.id] = error.message
+                continue
             own = (delegate.id, reference.location, reference.index)
             for at, one in enumerate(constants):
                 key = one.key or (*own, at)
                 if key in found:
-                    found[key][0]["uses"] += 1
+                    found[key].facts["uses"] += 1
                 else:
-                    found[key] = _facts(one, delegate.id, names), _values(one)
-    return sorted(found.values(), key=lambda weight: -weight[0]["nbytes"])
+                    found[key] = DelegateWeight(_facts(one, delegate.id, names), one.data)
+    return DelegateWeights(sorted(found.values(), key=lambda weight: -weight.facts["nbytes"]), unread)
 
 
-def _values(one: _Constant) -> NDArray[np.generic] | None:
-    import numpy as np
+def _read(place: str, blob: memoryview, named: Mapping[str, memoryview]) -> list[DelegateConstant]:
+    """What the function of a package says of a blob. Raises ExecutorchError for any failure: it may be foreign code."""
+    from et_schema.backend_packages import load_part
 
-    if one.data is None or not one.numpy:
-        return None
-    dtype = np.dtype(one.numpy)
-    # The data may have padding behind it, or be shorter than its type says in a file of any origin.
-    return np.frombuffer(
-        one.data[: min(one.nbytes, one.data.nbytes) // dtype.itemsize * dtype.itemsize], dtype
-    )
+    try:
+        return list(load_part(place)(blob, named))
+    except ExecutorchError:
+        raise
+    except Exception as error:
+        raise ExecutorchError(Error.Internal, f"{raised(error)} (in {place})") from error
 
 
-def _facts(one: _Constant, backend: str, names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def _facts(one: DelegateConstant, backend: str, names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     from hashlib import sha256
 
     facts: dict[str, Any] = {
@@ -115,70 +132,3 @@ def _facts(one: _Constant, backend: str, names: Mapping[str, Sequence[str]]) -> 
     if known[1:]:
         facts["also"] = list(known[1:])
     return facts
-
-
-_Reader: TypeAlias = Callable[[memoryview, Mapping[str, memoryview]], Iterator[_Constant]]
-
-
-def _xnnpack(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Constant]:
-    from et_schema.xnnpack import read_xnnpack
-    from et_schema.xnnpack_nodes import constant_bytes, tensor_of
-
-    read = read_xnnpack(blob)
-    for value in read.graph.xvalues:
-        tensor = tensor_of(value)
-        if tensor is None or not tensor.constant_buffer_idx:
-            continue
-        index = tensor.constant_buffer_idx
-        key = "" if read.graph.constant_buffer else read.graph.constant_data[index].named_key
-        dtype = TORCH.get(tensor.datatype.name, tensor.datatype.name)
-        data = named.get(key) if key else read.constant(index, named)
-        nbytes = constant_bytes(tensor.datatype, tensor.dims)
-        yield _Constant(dtype, list(tensor.dims), nbytes, key, data, NUMPY.get(dtype, ""))
-
-
-def _native(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Constant]:
-    from et_schema.native import read_native
-
-    for one in read_native(blob).constants:
-        yield _Constant("bytes", [one.nbytes], one.nbytes, one.key, named.get(one.key))
-
-
-def _vulkan_graph(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Constant]:
-    from et_schema.vkgraph import read_vkgraph
-
-    read = read_vkgraph(blob)
-    for at, one in enumerate(read.graph.constants):
-        data = named.get(one.named_key) if one.named_key else read.constant(at, named)
-        yield _Constant("bytes", [one.length], one.length, one.named_key, data)
-
-
-def _coreml(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Constant]:
-    from et_schema.coreml import read_coreml
-
-    for name, value in read_coreml(blob).program.weights():
-        dtype = value.type.name.name.lower()
-        data = memoryview(value.data)
-        yield _Constant(dtype, list(value.type.shape), data.nbytes, "", data, NUMPY.get(dtype, ""), name)
-
-
-def _tosa(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Constant]:
-    from et_schema.tosa import block_of, constant_bytes, read_tosa
-    from et_schema.tosa_ops import TosaType
-
-    for tensor in block_of(read_tosa(blob)).tensors:
-        if tensor.data:
-            dtype = tensor.type.name.lower()
-            dtype = TORCH.get(dtype, dtype)
-            nbytes = constant_bytes(TosaType(tuple(tensor.shape), tensor.type))
-            data = memoryview(tensor.data)[:nbytes]  # without padding
-            yield _Constant(dtype, list(tensor.shape), nbytes, "", data, NUMPY.get(dtype, ""), tensor.name)
-
-
-_READERS: Final[Mapping[str, _Reader]] = {
-    "CoreMLBackend": _coreml,
-    "NativeBackend": _native,
-    "TOSABackend": _tosa,
-    "VulkanBackend": _vulkan_graph,
-    "XnnpackBackend": _xnnpack,
-}

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from et_ir.targets.lookup import CURRENT_TARGETS, find_target
 from et_tools.vm_files import count
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ def facts(program: Program) -> dict[str, Any]:
     """`targets`: the runtimes known; `operators`: name, calls in all methods, and the targets that have it;
     `backends`: ids and how many delegates each has.
     """
-    from et_ir.targets.lookup import CURRENT_TARGETS, find_target
-
     manifests = {target: find_target(target).kernels for target in CURRENT_TARGETS}
     calls: Counter[str] = Counter()
     backends: Counter[str] = Counter()

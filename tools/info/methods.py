@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from et_tools.info.tensors import describe, tensor_facts
@@ -30,9 +30,11 @@ def _method(program: Program, name: str, kernels: Container[str]) -> dict[str, A
         else:
             others[instruction.opcode.mnemonic] += 1
     guards = guards_of(program.pte, program.plan(name))
+    # A file has names of inputs beside conditions on their sizes alone.
+    names = () if guards is None else guards.inputs
     return {
         "name": name,
-        "inputs": [_slot(meta, "input", index) for index in range(meta.num_inputs())],
+        "inputs": named([_slot(meta, "input", index) for index in range(meta.num_inputs())], names),
         "outputs": [_slot(meta, "output", index) for index in range(meta.num_outputs())],
         "guards": [] if guards is None else [condition.text for condition in guards.conditions],
         "buffers": [tensor_facts(meta.attribute_tensor_meta(at)) for at in range(meta.num_attributes())],
@@ -53,6 +55,13 @@ def _slot(meta: MethodMeta, which: str, index: int) -> dict[str, Any]:
         tensor = meta.input_tensor_meta(index) if which == "input" else meta.output_tensor_meta(index)
         return tensor_facts(tensor)
     return {"type": tag, "value": meta.input_value(index)} if which == "input" else {"type": tag}
+
+
+def named(slots: list[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Inputs with names, if these are known."""
+    if len(names) != len(slots):
+        return slots
+    return [slot | ({"name": name} if name else {}) for slot, name in zip(slots, names, strict=True)]
 
 
 def lines(methods: list[dict[str, Any]], library: str) -> Iterator[str]:

@@ -36,7 +36,8 @@ def tensor_facts(tensor: TensorInfo) -> dict[str, Any]:
 def describe(slot: dict[str, Any]) -> str:
     """A tensor or another input or output in a few words: `float32 [2, 3] fc.weight`."""
     if "type" in slot:
-        return slot["type"] + (f" {slot['value']!r}" if "value" in slot else "")
+        value = f" {slot['value']!r}" if "value" in slot else ""
+        return slot["type"] + value + (f" {slot['name']}" if "name" in slot else "")
     text = f"{slot['dtype']} {slot['shape']}"
     if "dim_order" in slot:
         text += f" dim order {slot['dim_order']}"

@@ -78,24 +78,32 @@ def _digest(data: memoryview) -> bytes:
 
 
 def lines(weights: list[dict[str, Any]], shown: int | None = SHOWN) -> Iterator[str]:
-    """The largest `shown` (all if None), the sum of the rest, and what is stored more than once."""
-    total = sum(weight["nbytes"] for weight in weights)
+    """The largest `shown` (all if None), the sum of the rest, and what is stored more than once; then those of each
+    backend.
+    """
+    own = [weight for weight in weights if "delegate" not in weight]
     yield ""
-    yield f"{count(len(weights), 'weight')}: {total:,} bytes"
+    yield from _largest(own, "", shown, "--size lists them")
+    again = [weight for weight in own if "same_as" in weight]
+    if again:
+        yield f"  {sum(weight['nbytes'] for weight in again):>15,}  of them stored again with the same contents:"
+        for weight in again:
+            first = weights[weight["same_as"]]
+            yield f"  {weight['nbytes']:>15,}  {_called(weight)} is {_called(first)}"
+    for backend in dict.fromkeys(weight["delegate"] for weight in weights if "delegate" in weight):
+        there = [weight for weight in weights if weight.get("delegate") == backend]
+        yield from _largest(there, f" of {backend}", shown, "--json lists them")
+
+
+def _largest(weights: list[dict[str, Any]], whose: str, shown: int | None, how: str) -> Iterator[str]:
+    yield f"{count(len(weights), 'weight')}{whose}: {sum(weight['nbytes'] for weight in weights):,} bytes"
     for weight in weights[:shown]:
         also = "".join(f" = {name}" for name in weight.get("also", ()))
         outside = " in a data file" if weight["external"] else ""
         yield f"  {weight['nbytes']:>15,}  {describe(weight)}{also}{outside}"
     rest = weights[shown:] if shown is not None else []
     if rest:
-        nbytes = sum(weight["nbytes"] for weight in rest)
-        yield f"  {nbytes:>15,}  in {len(rest):,} more (--size lists them)"
-    again = [weight for weight in weights if "same_as" in weight]
-    if again:
-        yield f"  {sum(weight['nbytes'] for weight in again):>15,}  of them stored again with the same contents:"
-        for weight in again:
-            first = weights[weight["same_as"]]
-            yield f"  {weight['nbytes']:>15,}  {_called(weight)} is {_called(first)}"
+        yield f"  {sum(weight['nbytes'] for weight in rest):>15,}  in {len(rest):,} more ({how})"
 
 
 def _called(weight: dict[str, Any]) -> str:

@@ -18,7 +18,6 @@ from et_tools.report.explanations import explanation_facts
 from et_tools.report.hierarchy import nested_drawing
 from et_tools.report.histograms import constant_values, histogram
 from et_tools.report.profiles import profile_facts
-from et_vm.verify.guard_checks import guards_of
 
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
@@ -81,8 +80,7 @@ def program_facts(subject: Subject) -> dict[str, Any]:
         for operator in method["operators"]:
             del operator["kernel"]
         method["values"] = [_value(value) for value in registers["values"]]
-        names = _input_names(program, method["name"], subject.levels)
-        method["inputs"] = _named_inputs(method["inputs"], names)
+        method["inputs"] = methods.named(method["inputs"], _input_names(method["name"], subject.levels))
         inputs = [slot.get("name", "") for slot in method["inputs"]]
         method.update(_graph(program, index, listed["instructions"], subject.debug_map, inputs))
         try:
@@ -110,20 +108,9 @@ def program_facts(subject: Subject) -> dict[str, Any]:
     return found
 
 
-def _input_names(program: Program, method: str, levels: Sequence[LevelFacts]) -> Sequence[str]:
-    """The names of inputs in the first of the levels; a file has them beside conditions on their sizes alone."""
-    for level in levels:
-        if method in level["inputs"]:
-            return level["inputs"][method]
-    guards = guards_of(program.pte, program.plan(method))
-    return [] if guards is None else guards.inputs
-
-
-def _named_inputs(slots: list[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Inputs with names, if these are known."""
-    if len(names) != len(slots):
-        return slots
-    return [slot | ({"name": name} if name else {}) for slot, name in zip(slots, names, strict=True)]
+def _input_names(method: str, levels: Sequence[LevelFacts]) -> Sequence[str]:
+    """The names of inputs in the first of the levels."""
+    return next((level["inputs"][method] for level in levels if method in level["inputs"]), [])
 
 
 def _weights(program: Program, levels: Sequence[LevelFacts]) -> list[dict[str, Any]]:
@@ -134,9 +121,10 @@ def _weights(program: Program, levels: Sequence[LevelFacts]) -> list[dict[str, A
         shown = None if values is None else histogram(values)
         found.append(weight if shown is None else weight | {"histogram": shown})
     names = _weight_names(levels)
-    for weight, values in progress(delegate_weights(program, names), "weights of delegates"):
+    for weight in progress(delegate_weights(program, names).weights, "weights of delegates"):
+        values = weight.values()
         shown = None if values is None else histogram(values)
-        found.append(weight if shown is None else weight | {"histogram": shown})
+        found.append(weight.facts if shown is None else weight.facts | {"histogram": shown})
     return found
 
 

@@ -30,7 +30,6 @@ from et_ir.backends.freestanding.interface import (
     state_bytes,
     state_of,
 )
-from et_ir.backends.freestanding.microcontrollers import processor_hint
 from et_ir.backends.freestanding.object_file import PROGRAM_BITS, sections_of, undefined_symbols
 from et_ir.backends.freestanding.runtime import missing_function, runtime_function, runtime_text
 from et_ir.backends.freestanding.schedule import Call, Schedule, schedule_of
@@ -55,6 +54,7 @@ from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.program import Globals
 from et_ir.driver.stages import run_pipeline
 from et_ir.planning.banks import Bank
+from et_ir.targets.devices import processor_hint
 from et_schema.diagnostics import did_you_mean
 from et_schema.wording import worded
 

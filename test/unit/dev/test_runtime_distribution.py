@@ -240,14 +240,14 @@ def test_backends(environment: Path) -> None:
     script = (
         "import json\nfrom et_schema.backend_packages import backend_packages, load_part\n"
         "found = backend_packages()\nassert not found.failures\n"
-        "for part in ('runtime', 'decoder'):\n    print(json.dumps(found.places(part)))\n"
+        "for part in ('runtime', 'decoder', 'constants'):\n    print(json.dumps(found.places(part)))\n"
         "    for place in found.places(part).values(): load_part(place)"
     )
     done = run(environment, "python", "-I", "-c", script)
     assert done.stderr == ""
-    runtimes, decoders = map(json.loads, done.stdout.splitlines())
     packages = backend_packages()
-    assert (runtimes, decoders) == (packages.places("runtime"), packages.places("decoder"))
+    expected = [packages.places(part) for part in ("runtime", "decoder", "constants")]
+    assert [*map(json.loads, done.stdout.splitlines())] == expected
 
 
 def test_names_of_the_runtime(environment: Path) -> None:

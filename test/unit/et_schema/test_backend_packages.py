@@ -27,7 +27,7 @@ def test_parts_of_all_packages():
     packages = backend_packages()
     assert packages.failures == {}
     assert {"tosa", "xnnpack"} <= packages.found.keys()
-    for part in ("compiler", "runtime", "decoder"):
+    for part in ("compiler", "runtime", "decoder", "constants"):
         for backend_id, place in packages.places(part).items():
             loaded = load_part(place)
             if part == "compiler":

@@ -50,7 +50,7 @@ def test_failing_compiler(capsys, file, tmp_path):
         (
             ["--target", "z80", "--ops", "{good}"],
             ExitCode.USAGE,
-            "invalid choice: 'z80'",
+            "unknown processor 'z80', expected one of cortex-m0plus, ",
         ),
         (["--target", "host", "--ops", "{bad}"], ExitCode.INVALID_INPUT, "bad.pte: "),
         (["--target", "host", "--ops", "no.yaml"], ExitCode.USAGE, "no.yaml: cannot be read"),

@@ -36,7 +36,10 @@ def test_help_names_every_target(command: Command, monkeypatch: pytest.MonkeyPat
         ("stock", ", did you mean 'stock-1.5'?"),
         ("riscv64", ", did you mean 'riscv64gc'?"),
         ("native", "; 'native' is a backend: --backend native"),
-        ("gpu", "x86-64"),
+        ("gpu", "; for gpu give --backend vulkan"),
+        ("android", "; or for an object without a runtime, aarch64"),
+        ("linux", "; for Linux give stock-1.5, the default: a .pte runs on any processor"),
+        ("mars", "x86-64"),
     ],
 )
 def test_unknown_targets(command: Command, factory: str, name: str, hint: str) -> None:

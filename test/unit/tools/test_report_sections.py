@@ -255,6 +255,7 @@ def test_names_of_inputs_that_a_file_has(command: Command) -> None:
     named, nameless = facts_of(command, "sized.pte", "net.pte")["programs"]
     assert [slot.get("name") for slot in named["methods"][0]["inputs"]] == ["x"]
     assert [slot.get("name") for slot in nameless["methods"][0]["inputs"]] == [None]
+    assert "input 0   float32 [8, 64] at most x\n" in command("et-vm", "info", "sized.pte").out
 
 
 def test_what_is_not_known_is_said(command: Command, browser: Browser) -> None:

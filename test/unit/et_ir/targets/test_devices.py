@@ -1,11 +1,22 @@
-"""Targets for the names of chips and boards."""
+"""Targets for the names of chips, boards, computers and operating systems."""
 
 from __future__ import annotations
 
 import pytest
 
-from et_ir.backends.freestanding.microcontrollers import _FAMILIES, processor_hint
 from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_ir.delegation.backends_by_name import backend_names
+from et_ir.targets.devices import (
+    _ACCELERATORS,
+    _FAMILIES,
+    _MACHINES,
+    _OLDER,
+    accelerator_backends,
+    device_hint,
+    processor_hint,
+)
+from et_ir.targets.lookup import DEFAULT, target_names
+from et_tools.vm_options import BUILD_TARGETS
 
 
 @pytest.mark.parametrize(
@@ -26,6 +37,7 @@ from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
         ("cortex-m4f", "for Cortex-M4 give cortex-m4"),
         ("cortex-m85", "for Cortex-M85 give cortex-m55"),
         ("cortex_a72", "for Cortex-A72 give aarch64"),
+        ("m4", "for M4 give cortex-m4"),
     ],
 )
 def test_one_target(name: str, hint: str) -> None:
@@ -55,6 +67,56 @@ def test_other_names(name: str) -> None:
     assert processor_hint(name) == ""
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("cortex-m85", "; for Cortex-M85 give cortex-m33"),
+        ("stm32n6", "; for STM32N6 give cortex-m33"),
+        ("stm32f4", "; for STM32F4 give cortex-m4"),
+        ("cortex-a72", ""),
+    ],
+)
+def test_targets_among_some(name: str, hint: str) -> None:
+    assert processor_hint(name, BUILD_TARGETS) == hint
+
+
+@pytest.mark.parametrize(
+    ("name", "machine", "processor"),
+    [
+        ("android", "Android", "aarch64"),
+        ("iPhone-15", "iOS", "aarch64"),
+        ("Raspberry Pi 5", "Raspberry Pi", "aarch64"),
+        ("arm64-v8a", "Arm", "aarch64"),
+        ("x86", "x86", "x86-64"),
+        ("linux-x64", "Linux", ""),
+        ("cpu", "a CPU", ""),
+    ],
+)
+def test_machines_with_an_operating_system(name: str, machine: str, processor: str) -> None:
+    hint = f"; for {machine} give stock-1.5, the default: a .pte runs on any processor"
+    assert device_hint(name, DEFAULT) == hint + (
+        f"; or for an object without a runtime, {processor}" if processor else ""
+    )
+    assert processor_hint(name) == ""
+
+
+@pytest.mark.parametrize("name", ["stock", "mars", "stm32", "armadillo", "winter", "abacus", ""])
+def test_no_machines(name: str) -> None:
+    assert device_hint(name, DEFAULT) == ""
+
+
+def test_backends_of_accelerators() -> None:
+    assert accelerator_backends("GPU") == ("vulkan",)
+    assert accelerator_backends("mars") == ()
+    assert {name for names in _ACCELERATORS.values() for name in names} <= set(backend_names())
+
+
+def test_targets_have_no_hint() -> None:
+    assert [name for name in target_names() if device_hint(name, DEFAULT) or accelerator_backends(name)] == []
+
+
 def test_targets_are_there() -> None:
+    assert {machine.processor for machine in _MACHINES} <= {"", *FREESTANDING_TARGETS}
+    assert {*_OLDER.values()} <= set(BUILD_TARGETS)
     assert {target for family in _FAMILIES for target in family.series} <= {"", *FREESTANDING_TARGETS}
     assert all(bool(family.other) == ("" in family.series) for family in _FAMILIES)
