@@ -75,6 +75,10 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
     last = known("eos_token_id")
     if last:
         constants["get_eos_ids"] = last
+        if model.config.is_encoder_decoder:
+            # Other runners of encoder-decoders know one only; those of decoders take it before the list, where it
+            # would hide the others.
+            constants["get_eos_id"] = last[0]
     for constant, name in (
         ("get_suppress_ids", "suppress_tokens"),
         ("get_begin_suppress_ids", "begin_suppress_tokens"),

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 import torch
-from language_models import ATTENTION, VOCABULARY, hf, random_model
+from language_models import ATTENTION, ENCODER_DECODERS, VOCABULARY, hf, random_encoder_decoder, random_model
 from support.language_model import model as random_llama
 from support.language_model import tokenizer
 
@@ -55,6 +55,26 @@ while len(tokens) < places and count:
 print(json.dumps([constants, tokens]))
 """
 """A runner as other packages have it: it reads constant methods, and takes the last of all logits."""
+SOURCES: Final = """
+import json, sys
+import torch
+from executorch.extension.pybindings import portable_lib
+module = portable_lib._load_for_executorch(sys.argv[1])
+source = torch.load(sys.argv[2])
+names = ("decoder_start_token_id", "get_bos_id", "get_eos_id", "get_max_seq_len", "get_max_batch_size", "get_dtype")
+constants = dict(zip(names, (module.run_method(name)[0] for name in names)))
+tokens, hidden = [constants["decoder_start_token_id"]], None
+for place in range(constants["get_max_seq_len"] - 1):
+    if hidden is None:
+        hidden = module.run_method("encoder", (source,))[0]
+    given = (torch.tensor([tokens[-1:]]), hidden, torch.tensor([place]))
+    logits = module.run_method("text_decoder", given)[0]
+    tokens.append(torch.argmax(logits[:, -1, :], dim=-1).item())
+    if tokens[-1] == constants["get_eos_id"]:
+        break
+print(json.dumps([constants, tokens]))
+"""
+"""The same for encoder-decoders, which runs the encoder once, and takes one token a call, the first ones, too."""
 TOKENS: Final = torch.randint(0, VOCABULARY, (1, 20), generator=torch.Generator().manual_seed(0))
 
 
@@ -117,6 +137,47 @@ def test_tokens_by_other_runners(folder: Path, tmp_path: Path) -> None:
         for _ in range(12):
             tokens.append(int(model(torch.tensor([tokens]), use_cache=False).logits[0, -1].argmax()))
     assert found == tokens
+
+
+@pytest.mark.parametrize("family", ENCODER_DECODERS)
+def test_tokens_behind_sources_by_other_runners(family: str, tmp_path: Path) -> None:
+    model = random_encoder_decoder(family)
+    start = model.config.decoder_start_token_id
+    whisper = family == "whisper"
+    source = torch.randn(1, 8, 40) if whisper else torch.randint(3, VOCABULARY, (1, 7))
+    expected = [start]
+    with torch.no_grad():
+        while len(expected) < 12:
+            written = torch.tensor([expected])
+            outputs = model(**{model.main_input_name: source}, decoder_input_ids=written, use_cache=False)
+            expected.append(int(outputs.logits[0, -1].argmax()))
+    # The text ends before the places do, at the first of two ids that end it.
+    end = expected[7]
+    expected = expected[: expected.index(end, 1) + 1]
+    model.generation_config.eos_token_id = [end, VOCABULARY - 1]
+    model.save_pretrained(tmp_path / "model")
+    torch.save(source, tmp_path / "source.pt")
+    command = Path(sys.executable).parent / "et-compile"
+    sizes = ("--max-len", "12", "--max-prefill", "12", "-q")
+    path = tmp_path / "model.pte"
+    subprocess.run([command, f"hf:{tmp_path / 'model'}", "-o", path, *sizes], check=True)
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SOURCES, path, tmp_path / "source.pt"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    constants, found = json.loads(ran.stdout.splitlines()[-1])
+    assert constants == {
+        "decoder_start_token_id": start,
+        "get_bos_id": start,
+        "get_eos_id": end,
+        "get_max_seq_len": 12,
+        "get_max_batch_size": 1,
+        "get_dtype": 6,
+    }
+    assert found == expected
 
 
 @pytest.mark.parametrize("scale", [None, 0.3])

@@ -33,6 +33,7 @@ from et_ir.passes.plans import plans_of
 from et_ir.targets.lookup import DEFAULT, TARGETS, find_target, missing_backend
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
+from et_ops.library import operator_of_kernel
 from et_schema.program import TensorShapeDynamism
 from et_schema.wording import worded
 
@@ -154,7 +155,9 @@ def _fix(operator: str, kernels: frozenset[str]) -> str:
     """Suggested fixes: another overload, another target, else a decomposition or a user kernel."""
     fixes: list[str] = []
     packet = operator.partition(".")[0]
-    overloads = sorted(name for name in kernels if name.partition(".")[0] == packet)
+    overloads = sorted(
+        name for name in kernels if name.partition(".")[0] == packet and _takes_the_same(operator, name)
+    )
     if overloads:
         fixes.append(f"the target has {', '.join(overloads)}: lower to that overload")
     targets = [target for target in TARGETS if operator in find_target(target).kernels]
@@ -165,3 +168,13 @@ def _fix(operator: str, kernels: frozenset[str]) -> str:
     close = get_close_matches(operator, kernels, n=1, cutoff=0.85)
     hint = f", or use {close[0]}" if close else ""
     return f"decompose the operator into others, or delegate it: no known target has a kernel for it{hint}"
+
+
+def _takes_the_same(operator: str, other: str) -> bool:
+    """Whether an overload may take the place of another one: arguments of the same names, perhaps of other types.
+
+    That of `view_copy.dtype_out` is an element type, which `view_copy.out` does not take.
+    """
+    records = (operator_of_kernel(operator), operator_of_kernel(other))
+    names = [None if one is None else [arg.name for arg in one.called.in_args] for one in records]
+    return None in names or names[0] == names[1]
