@@ -35,10 +35,12 @@ def store(pytestconfig: pytest.Config) -> Path:
 
 
 SECONDS: Final = frozenset(
-    name for name, way in ROUTES.items() if isinstance(way, Freestanding) or name.startswith("coreml")
+    name
+    for name, way in ROUTES.items()
+    if isinstance(way, Freestanding) or name.startswith(("coreml", "native", "vulkan"))
 )
-"""Routes that take seconds of any model: emulators, and coremltools, which is slow to import. They have a test, and so
-quick cases, of their own.
+"""Routes that take seconds of many models: emulators, coremltools, which is slow to import, and compilers of code for
+processors and devices. They have a test, and so quick cases, of their own.
 """
 
 
