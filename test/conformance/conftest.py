@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pytest
-import stock_xnnpack_programs
 from example_models import FACTORIES, Model, build
-from stock import StockRuntime, compile_stock
-
-from examples.artefacts import digest, keep
+from stock import StockRuntime
 
 
 @pytest.fixture(scope="session", params=FACTORIES)
@@ -41,33 +35,13 @@ def our_file(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def stock_file(model: Model, pytestconfig: pytest.Config) -> Path:
     """The model compiled by the stock compiler."""
-    folder = pytestconfig.cache.mkdir("stock")
-    path = folder / f"{model.name}.pte"
-    key = digest(model.content(), version("executorch"), version("torch"))
-
-    def make(draft: Path) -> dict[str, Any]:
-        draft.write_bytes(compile_stock(model.program))
-        return {}
-
-    keep(path, key, make)
-    return path
+    return model.stock_file(pytestconfig.cache.mkdir("stock"))
 
 
 @pytest.fixture(scope="session")
 def stock_xnnpack_file(model: Model, pytestconfig: pytest.Config) -> Path:
     """The model lowered by the stock partitioner for XNNPACK and compiled by the stock compiler."""
-    path = pytestconfig.cache.mkdir("stock") / f"{model.name}.xnnpack.pte"
-    key = digest(
-        model.content(), Path(stock_xnnpack_programs.__file__), version("executorch"), version("torch")
-    )
-
-    def make(draft: Path) -> dict[str, Any]:
-        with warnings.catch_warnings(action="ignore"):  # of stock about itself
-            draft.write_bytes(stock_xnnpack_programs.lowered_program(model.program))
-        return {}
-
-    keep(path, key, make)
-    return path
+    return model.stock_xnnpack_file(pytestconfig.cache.mkdir("stock"))
 
 
 @pytest.fixture(scope="session")

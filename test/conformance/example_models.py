@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import stock_xnnpack_programs
 import torch
+from stock import compile_stock
 from support.accuracy import Truth, in_double
 from torch.utils import _pytree as pytree
 
-from examples.artefacts import digest
+from examples.artefacts import digest, keep
 
 FACTORIES = {
     "digits": "examples.digits.network:digits",
@@ -28,6 +31,21 @@ FACTORIES = {
     "unet": "examples.models.unet:unet",
     "detector": "examples.models.detector:detector",
 }
+SMALL = {
+    "digits": FACTORIES["digits"],
+    "nasnet_cell": "examples.models.nasnet_cell:nasnet_cell",
+    "gru": "examples.models.recurrent:gru",
+}
+"""A model of each kind of layers that runs within a second."""
+OF_MICROCONTROLLERS = {
+    "darts_cell": "examples.models.darts_cell:darts_cell",
+    "anomaly_detection": "examples.models.mlperf_tiny:anomaly_detection",
+    "image_classification": "examples.models.mlperf_tiny:image_classification",
+    "keyword_spotting": "examples.models.mlperf_tiny:keyword_spotting",
+    "lstm": "examples.models.recurrent:lstm",
+}
+"""Others that an emulator of a microcontroller runs within seconds."""
+ALL = SMALL | FACTORIES | OF_MICROCONTROLLERS
 
 
 @dataclass(frozen=True)
@@ -56,10 +74,37 @@ class Model:
                 state.update(tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().data)
         return digest(self.source, state.hexdigest())
 
+    def stock_file(self, folder: Path) -> Path:
+        """The file of the stock compiler, kept in a folder until the model or the toolchain changes."""
+        path = folder / f"{self.name}.pte"
+        key = digest(self.content(), version("executorch"), version("torch"))
+
+        def make(draft: Path) -> dict[str, Any]:
+            draft.write_bytes(compile_stock(self.program))
+            return {}
+
+        keep(path, key, make)
+        return path
+
+    def stock_xnnpack_file(self, folder: Path) -> Path:
+        """The same, lowered by the stock partitioner for XNNPACK."""
+        path = folder / f"{self.name}.xnnpack.pte"
+        key = digest(
+            self.content(), Path(stock_xnnpack_programs.__file__), version("executorch"), version("torch")
+        )
+
+        def make(draft: Path) -> dict[str, Any]:
+            with warnings.catch_warnings(action="ignore"):  # of stock about itself
+                draft.write_bytes(stock_xnnpack_programs.lowered_program(self.program))
+            return {}
+
+        keep(path, key, make)
+        return path
+
 
 def build(name: str) -> Model:
-    """Make, run and export the model `name` of `FACTORIES`."""
-    module_name, factory = FACTORIES[name].split(":")
+    """Make, run and export the model `name` of `ALL`."""
+    module_name, factory = ALL[name].split(":")
     with warnings.catch_warnings(action="ignore"):  # of torch and transformers about each other
         source = import_module(module_name)
         module, arguments = getattr(source, factory)()

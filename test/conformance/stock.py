@@ -76,15 +76,25 @@ class StockRuntime:
         return self.run_in_place(path, inputs, method, go_on=True)[0]
 
     def run_in_place(
-        self, path: Path, inputs: Sequence[Any], method: str = "forward", *, go_on: bool = False
+        self,
+        path: Path,
+        inputs: Sequence[Any],
+        method: str = "forward",
+        *,
+        go_on: bool = False,
+        as_data: bool = False,
     ) -> tuple[list[Any], list[Any]]:
-        """The outputs, and what the caller's inputs hold afterwards."""
+        """The outputs, and what the caller's inputs hold afterwards.
+
+        With `as_data` the runtime gets the bytes of the file, which stay. From a path, it frees blobs when models have
+        been imported, and OpenVINO 2026 goes on to read weights there. executorch's extra asks for an earlier one.
+        """
         worker = self._started()
         assert worker.stdin is not None
         assert worker.stdout is not None
         mark = self._log.seek(0, os.SEEK_END)
         try:
-            pickle.dump((str(path), method, list(inputs), go_on), worker.stdin)
+            pickle.dump((str(path), method, list(inputs), go_on, as_data), worker.stdin)
             worker.stdin.flush()
             answer, failure = pickle.load(worker.stdout)
         except (EOFError, BrokenPipeError):
@@ -126,11 +136,11 @@ class StockRuntime:
         return self._log.read().decode(errors="replace")
 
 
-def load(path: str, methods: Sequence[str]) -> dict[str, Any]:
+def load(source: str | bytes, methods: Sequence[str]) -> dict[str, Any]:
     """The methods of a program, all of them if none are named. They share its memory."""
     from executorch.runtime import Runtime, Verification
 
-    program = Runtime.get().load_program(path, verification=Verification.InternalConsistency)
+    program = Runtime.get().load_program(source, verification=Verification.InternalConsistency)
     return {name: program.load_method(name) for name in methods or sorted(program.method_names)}
 
 
@@ -153,14 +163,17 @@ def serve() -> None:
         import_module("executorch.extension.pybindings.portable_lib")  # which the library registers with
         import_module("executorch.extension.llm.custom_ops.custom_ops")
     kept: tuple[str, dict[str, Any]] = "", {}
+    source: str | bytes = ""
     while True:
         try:
-            path, method, inputs, go_on = pickle.load(sys.stdin.buffer)
+            path, method, inputs, go_on, as_data = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         try:
             if not go_on or kept[0] != path:
-                kept = path if go_on else "", load(path, () if go_on else (method,))
+                kept = "", {}  # before the data that they read
+                source = Path(path).read_bytes() if as_data else path
+                kept = path if go_on else "", load(source, () if go_on else (method,))
             reply = answer(kept[1][method], inputs), None
         except Exception as error:
             reply = None, f"{type(error).__name__}: {error}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,7 @@ import pytest
 from _pytest.mark import ParameterSet
 from routes.cases import CASES, prepared
 from routes.expected import EXPECTED
-from routes.routes import ROUTES
+from routes.routes import MODELS, OF_MICROCONTROLLERS, ROUTES, Freestanding
 from stock import StockRuntime
 
 from et_ir.backends.openvino import blob, export_model
@@ -23,57 +24,95 @@ def _openvino_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blob, "export_apart", export_model.export)
 
 
-OWN: Final = frozenset({"fused", "numbers", "resizes", "scalars"})
-"""Families of generated programs, which have tests, and so quick cases, of their own."""
+OWN: Final = frozenset({"fused", "numbers", "resizes", "scalars"}) | MODELS | OF_MICROCONTROLLERS
+"""Families of generated programs and of models, which have tests, and so quick cases, of their own."""
 
 
-def _cases(*families: str) -> list[ParameterSet]:
-    """The programs of some families on the routes that take them."""
+@pytest.fixture(scope="session")
+def store(pytestconfig: pytest.Config) -> Path:
+    """The folder of files of the stock compiler."""
+    return pytestconfig.cache.mkdir("stock")
+
+
+SECONDS: Final = frozenset(
+    name
+    for name, way in ROUTES.items()
+    if isinstance(way, Freestanding) or name.startswith(("coreml", "native", "vulkan"))
+)
+"""Routes that take seconds of many models: emulators, coremltools, which is slow to import, and compilers of code for
+processors and devices. They have a test, and so quick cases, of their own.
+"""
+
+
+def _cases(*families: str, routes: Collection[str] = ROUTES) -> list[ParameterSet]:
+    """The programs of some families on those of the routes that take them."""
     return [
         pytest.param(name, route, id=f"{name}-{route}")
         for name, case in CASES.items()
         for route, way in ROUTES.items()
-        if case.family in families and case.family in way.families
+        if case.family in families and way.takes(case) and route in routes
     ]
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(("case", "route"), _cases(*{case.family for case in CASES.values()} - OWN))
-def test_results(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
-    check(case, route, stock, tmp_path)
+def test_results(case: str, route: str, stock: StockRuntime, store: Path, tmp_path: Path) -> None:
+    check(case, route, stock, store, tmp_path)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(("case", "route"), _cases("fused"))
-def test_fused_operands(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
+def test_fused_operands(case: str, route: str, stock: StockRuntime, store: Path, tmp_path: Path) -> None:
     """Operands of kernels by every shape that is broadcast to theirs."""
-    check(case, route, stock, tmp_path)
+    check(case, route, stock, store, tmp_path)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(("case", "route"), _cases("numbers"))
-def test_numbers(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
+def test_numbers(case: str, route: str, stock: StockRuntime, store: Path, tmp_path: Path) -> None:
     """Numbers at the ends of their types."""
-    check(case, route, stock, tmp_path)
+    check(case, route, stock, store, tmp_path)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(("case", "route"), _cases("scalars"))
-def test_scalars(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
+def test_scalars(case: str, route: str, stock: StockRuntime, store: Path, tmp_path: Path) -> None:
     """Operators by element types by Python numbers."""
-    check(case, route, stock, tmp_path)
+    check(case, route, stock, store, tmp_path)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(("case", "route"), _cases("resizes"))
-def test_resizes(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
+def test_resizes(case: str, route: str, stock: StockRuntime, store: Path, tmp_path: Path) -> None:
     """Ways of interpolation by factors and sizes."""
-    check(case, route, stock, tmp_path)
+    check(case, route, stock, store, tmp_path)
 
 
-def check(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
+@pytest.mark.sweep
+@pytest.mark.parametrize(("case", "route"), _cases("small models", routes=ROUTES.keys() - SECONDS))
+def test_small_models(case: str, route: str, stock: StockRuntime, store: Path, tmp_path: Path) -> None:
+    """Example models that run within a second."""
+    check(case, route, stock, store, tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("case", "route"), _cases("small models", *OF_MICROCONTROLLERS, routes=SECONDS))
+def test_small_models_on_slow_routes(
+    case: str, route: str, stock: StockRuntime, store: Path, tmp_path: Path
+) -> None:
+    check(case, route, stock, store, tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("case", "route"), _cases("models"))
+def test_models(case: str, route: str, stock: StockRuntime, store: Path, tmp_path: Path) -> None:
+    """Example models that take seconds."""
+    check(case, route, stock, store, tmp_path)
+
+
+def check(case: str, route: str, stock: StockRuntime, store: Path, tmp_path: Path) -> None:
     """Compare a program on a route with eager, or its failure with the expected one."""
-    program = prepared(case)
+    program = prepared(case, store)
     expected = EXPECTED.get((case, route))
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -91,4 +130,4 @@ def check(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
 
 def test_expected_failures_are_of_cases_and_routes() -> None:
     for case, route in EXPECTED:
-        assert CASES[case].family in ROUTES[route].families
+        assert ROUTES[route].takes(CASES[case])

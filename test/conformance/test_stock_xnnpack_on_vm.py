@@ -12,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 with warnings.catch_warnings():
@@ -21,7 +20,6 @@ with warnings.catch_warnings():
     from torch.utils import _pytree as pytree
 
 import stock_xnnpack_programs
-from example_models import Model
 from stock import StockRuntime
 from stock_xnnpack_programs import (
     HALVES,
@@ -36,7 +34,7 @@ from stock_xnnpack_programs import (
 from et_schema.pte import read_pte
 from et_schema.xnnpack import read_xnnpack
 from et_schema.xnnpack_graph import XNNDatatype
-from et_schema.xnnpack_nodes import kind_name, tensor_of
+from et_schema.xnnpack_nodes import tensor_of
 from et_vm.runtime import Runtime
 from examples.artefacts import digest, keep
 
@@ -217,13 +215,3 @@ def test_images_of_sizes_that_change() -> None:
     for size in (8, 5, 32, 8):
         x = torch.randn(1, 3, size, size)
         close(method.execute([x]), [module(x)], 1e-5)
-
-
-@pytest.mark.slow
-def test_example_models(model: Model, stock_xnnpack_file: Path, kernels: str) -> None:
-    """The models of examples/, whole, lowered by stock's partitioner."""
-    file = stock_xnnpack_file.read_bytes()
-    kinds = {kind_name(node.xnode_union) for graph in graphs(file) for node in graph.xnodes}
-    assert kinds
-    for result, expected in zip(ours(file, model.inputs, kernels), model.expected, strict=True):
-        np.testing.assert_allclose(np.asarray(result), expected.numpy(), atol=1e-3, rtol=1e-3)

@@ -72,6 +72,12 @@ LOOPS: Final = Limit(
 
 NO_CUBIC_FILTER: Final = Limit("'aten::_upsample_bicubic2d_aa.out'", "stock has no kernel for it")
 
+OUTPUTS: Final = Limit(
+    r"\[executorch_c9\] %\w+ overlaps %\w+ while both are live",
+    "a file does not say how many outputs a delegate has, and blobs of these backends are not asked: of a call with "
+    "several, the disassembler takes some for inputs that nothing writes",
+)
+
 EXPECTED: Final[dict[tuple[str, str], Limit]] = {
     ("sizes, one more", "again-for-native"): RELATED,
     ("sizes, differences", "again-for-xnnpack"): RELATED,
@@ -143,5 +149,6 @@ EXPECTED: Final[dict[tuple[str, str], Limit]] = {
     ("numbers, leaky_relu of 0.0", "vulkan"): ZERO,
     ("numbers, elu of 0.0, 1.0, -1.0", "vulkan"): ZERO,
     ("numbers, elu of 2.0, 0.0, inf", "vulkan"): ZERO,
+    **{("model, gru", route): OUTPUTS for route in ("coreml", "coreml-f16", "openvino", "openvino-stock")},
 }
 """By case and route. A case that does not fail as expected fails the test."""
