@@ -241,6 +241,16 @@ def arange(call: ConstantCall) -> Array:
 
 HALVES: Final = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 """The dtypes of 16-bit floats."""
+_ARITHMETIC: Final[set[Kernel]] = set()
+"""Kernels that compute new numbers of their operands."""
+
+
+def _arithmetic(*names: str) -> Callable[[Kernel], Kernel]:
+    def register(function: Kernel) -> Kernel:
+        _ARITHMETIC.add(function)
+        return _kernel(*names)(function)
+
+    return register
 
 
 def _operands(call: ConstantCall, *names: str) -> list[Array]:
@@ -260,7 +270,7 @@ def _scaled(call: ConstantCall, value: Array) -> Array:
     return value if alpha == 1 else value * _converted(alpha, value.dtype)
 
 
-@_kernel("add.Tensor", "add.Scalar")
+@_arithmetic("add.Tensor", "add.Scalar")
 def add(call: ConstantCall) -> Array:
     a, b = _operands(call, "self", "other")
     return _result(call, a + _scaled(call, b))
@@ -273,19 +283,19 @@ def _differing(call: ConstantCall) -> list[Array]:
     return _operands(call, "self", "other")
 
 
-@_kernel("sub.Tensor", "sub.Scalar")
+@_arithmetic("sub.Tensor", "sub.Scalar")
 def sub(call: ConstantCall) -> Array:
     a, b = _differing(call)
     return _result(call, a - _scaled(call, b))
 
 
-@_kernel("rsub.Tensor", "rsub.Scalar")
+@_arithmetic("rsub.Tensor", "rsub.Scalar")
 def rsub(call: ConstantCall) -> Array:
     a, b = _differing(call)
     return _result(call, b - _scaled(call, a))
 
 
-@_kernel("div.Tensor", "div.Scalar")
+@_arithmetic("div.Tensor", "div.Scalar")
 def div(call: ConstantCall) -> Array:
     if call.dtype in HALVES:
         a, b = _operands(call, "self", "other")
@@ -319,7 +329,7 @@ for _name, _function in {
     "__or__": np.bitwise_or,
     "__xor__": np.bitwise_xor,
 }.items():
-    _kernel(f"{_name}.Tensor", f"{_name}.Scalar")(_binary(_function))
+    _arithmetic(f"{_name}.Tensor", f"{_name}.Scalar")(_binary(_function))
 for _name, _function in {
     "logical_and": np.logical_and,
     "logical_or": np.logical_or,
@@ -327,7 +337,7 @@ for _name, _function in {
     "maximum": np.maximum,
     "minimum": np.minimum,
 }.items():
-    _kernel(_name)(_binary(_function))
+    _arithmetic(_name)(_binary(_function))
 
 
 def _unary(function: Callable[[Array], Array]) -> Kernel:
@@ -367,7 +377,7 @@ _UNARY: Final[dict[str, Callable[[Array], Array]]] = {
     "trunc": np.trunc,
 }
 for _name, _unary_function in _UNARY.items():
-    _kernel(_name)(_unary(_unary_function))
+    _arithmetic(_name)(_unary(_unary_function))
 
 
 @_kernel("where.self")
@@ -395,13 +405,19 @@ def _whole(number: Any) -> bool:
 
 
 def kernel_for(
-    name: str, literals: Mapping[str, Any], *, is_half: bool = False, has_numbers: bool = False
+    name: str,
+    literals: Mapping[str, Any],
+    *,
+    is_half: bool = False,
+    is_complex: bool = False,
+    has_numbers: bool = False,
 ) -> Kernel | None:
     """The kernel for an operator with these literals.
 
-    `is_half` says that it is computed in a type of 16-bit floats or gives one, `has_numbers` that numbers, or
-    tensors without dimensions, stand in tensor slots. The answer is `None` where torch has to do it: it rounds the
-    numbers that half-precision tensors are combined with in some kernels, and not in others.
+    `is_half` says that it is computed in a type of 16-bit floats or gives one, `is_complex` that there are complex
+    operands or results, `has_numbers` that numbers, or tensors without dimensions, stand in tensor slots. The answer
+    is `None` where torch has to do it: it rounds the numbers that half-precision tensors are combined with in some
+    kernels, and not in others, and multiplies complex numbers by 1 in sums, which makes NaN of infinities.
     """
     if name in ("arange", "arange.start", "arange.start_step"):
         return arange if all(_whole(literals.get(n)) for n in ("start", "end", "step")) else None
@@ -412,4 +428,5 @@ def kernel_for(
         or (name.endswith(".Scalar") and "other" in literals)
     ):
         return None
-    return KERNELS.get(name)
+    kernel = KERNELS.get(name)
+    return None if is_complex and kernel in _ARITHMETIC else kernel

@@ -56,6 +56,10 @@ class Tokenizer:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._add(self._folder.added_tokens)
+        self._tokenizer.encode_special_tokens = self._folder.splits_special_tokens
+        merges = type(self._tokenizer.model).__name__ == "BPE"
+        self.cleans_up = self._folder.cleans_up_spaces(merges=merges)
+        """Spaces before punctuation are taken out of decoded texts."""
         decoder = self._tokenizer.decoder
         self._decoders = [] if decoder is None else _steps(json.loads(decoder.__getstate__()))
         added: dict[int, Any] = self._tokenizer.get_added_tokens_decoder()
@@ -105,6 +109,11 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
         """The text of ids; that of `special` tokens, which mark beginnings and ends, if asked for."""
+        text = self.decode_uncleaned(ids, special=special)
+        return _cleaned_up(text) if self.cleans_up else text
+
+    def decode_uncleaned(self, ids: Sequence[int], *, special: bool = False) -> str:
+        """The text of ids with all spaces, as the parts of a text are decoded."""
         given = list(ids) if special else [one for one in ids if one not in self._special]
         return str(self._called(self._tokenizer.decode, given, skip_special_tokens=False))
 
@@ -117,8 +126,14 @@ class Tokenizer:
         """The bytes that each token adds to a text, in UTF-8; none for special tokens.
 
         Raises InputError for a tokenizer that says neither with byte-level tokens nor with others how its tokens are
-        written.
+        written, or that changes texts afterwards.
         """
+        if self.cleans_up:
+            raise InputError(
+                "clean_up_tokenization_spaces of the tokenizer is not supported by constraints",
+                where=str(self._folder.path),
+                hint="set it to false in tokenizer_config.json to keep the spaces before punctuation",
+            )
         kinds = {str(one.get("type")) for one in self._decoders}
         if not kinds & {"ByteLevel", "Metaspace", "ByteFallback", "Replace"}:
             raise InputError(
@@ -196,8 +211,21 @@ _BYTE: Final = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 """A token that stands for a byte of a character that has no token."""
 
 
+_CLEANED: Final = (" .", " ?", " !", " ,", " ' ", " n't", " 'm", " 's", " 've", " 're")
+"""Contractions and punctuation that lose the spaces around them, in this order, as in transformers."""
+_DECIDED: Final = re.compile(r".*[^ 'n](?= )", re.DOTALL)
+"""A text up to its last space, if none of the replacements can reach over it, whatever comes."""
+
+
+def _cleaned_up(text: str) -> str:
+    for one in _CLEANED:
+        text = text.replace(one, one.strip())
+    return text
+
+
 class TextStream:
-    """Pieces of text as tokens come: a character of several tokens is given when it is complete.
+    """Pieces of text as tokens come: a character of several tokens is given when it is complete, and a word at the
+    next space if the tokenizer takes spaces out of texts.
 
     `context` are the ids before: what a token means may depend on them, as whether a space is before it.
     """
@@ -209,19 +237,30 @@ class TextStream:
         """Decoding begins here."""
         self._given = len(self._ids)
         """Tokens whose text has been given."""
+        self._undecided = ""
+        """Text whose spaces depend on what comes."""
 
     def put(self, token: int) -> str:
         """The text that a token completes."""
         self._ids.append(token)
-        return self._next(final=False)
+        return self._cleaned(self._next(final=False), final=False)
 
     def end(self) -> str:
         """The rest, in which incomplete characters are replaced."""
-        return self._next(final=True)
+        return self._cleaned(self._next(final=True), final=True)
+
+    def _cleaned(self, text: str, *, final: bool) -> str:
+        if not self._tokenizer.cleans_up:
+            return text
+        text = self._undecided + text
+        decided = _DECIDED.match(text)
+        cut = len(text) if final else decided.end() if decided else 0
+        self._undecided = text[cut:]
+        return _cleaned_up(text[:cut])
 
     def _next(self, *, final: bool) -> str:
-        before = self._tokenizer.decode(self._ids[self._start : self._given])
-        text = self._tokenizer.decode(self._ids[self._start :])
+        before = self._tokenizer.decode_uncleaned(self._ids[self._start : self._given])
+        text = self._tokenizer.decode_uncleaned(self._ids[self._start :])
         if len(text) <= len(before) or (text.endswith(_INCOMPLETE) and not final):
             return ""
         self._start, self._given = self._given, len(self._ids)

@@ -83,6 +83,21 @@ class TokenizerFolder:
         return [one for one in found.values() if one.content]
 
     @property
+    def splits_special_tokens(self) -> bool:
+        """Special tokens in a text are text like any other."""
+        return self._flag("split_special_tokens")
+
+    def cleans_up_spaces(self, *, merges: bool) -> bool:
+        """Spaces before punctuation are taken out of decoded texts; of a tokenizer that `merges` only if forced to.
+
+        After `decode` of transformers.
+        """
+        return self._flag("clean_up_tokenization_spaces") and (
+            not merges
+            or self._flag("clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output")
+        )
+
+    @property
     def chat_template(self) -> str:
         """The template of conversations. Raises InputError if there is none."""
         template: Any = self.config.get("chat_template")
@@ -104,6 +119,12 @@ class TokenizerFolder:
                 + worded(python="generate(prompt)", command="--prompt TEXT in place of --chat"),
             )
         return template
+
+    def _flag(self, key: str) -> bool:
+        value: Any = self.config.get(key)
+        if not isinstance(value, bool | None):
+            raise self._malformed(key, "true or false")
+        return bool(value)
 
     def _malformed(self, key: str, expected: str) -> InputError:
         return InputError(

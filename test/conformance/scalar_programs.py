@@ -1,4 +1,6 @@
-"""Operators on a tensor and a Python number: element types and numbers that these do not hold exactly."""
+"""Operators on a tensor and a Python number, or a tensor of rank 0: element types and numbers that these do not hold
+exactly.
+"""
 
 from __future__ import annotations
 
@@ -74,6 +76,44 @@ OPERATORS: Final[dict[str, Function]] = {
 }
 """By name, of a tensor and a number."""
 
+OF_NUMBERS_ONLY: Final = frozenset(
+    {
+        *("add scaled by it", "hardtanh", "leaky_relu", "threshold", "hardshrink", "softshrink"),
+        *("addcmul", "addcdiv", "number without dimensions"),
+    }
+)
+"""Operators whose number is an attribute, or made a tensor."""
+OF_TENSORS: Final[dict[str, Function]] = {
+    **{name: function for name, function in OPERATORS.items() if name not in OF_NUMBERS_ONLY},
+    "pow": lambda x, c: (
+        x.abs() ** (c % 3)
+    ),  # stock computes powers in floats: integers beyond 64 bits do not wrap
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+    "fmax": torch.fmax,
+    "atan2": torch.atan2,
+    "hypot": torch.hypot,
+    "logical_xor": torch.logical_xor,
+    "addcmul of it": lambda x, c: (torch.addcmul(x, x, c), torch.addcmul(x, c, x), torch.addcmul(c, x, x)),
+    "addcdiv of it": lambda x, c: (
+        torch.addcdiv(x, x, c),
+        torch.addcdiv(x, c, x.abs() + 1),
+        torch.addcdiv(c, x, x.abs() + 1),
+    ),
+    "masked_fill by it": lambda x, c: torch.masked_fill(x, x > 1, c),
+    "stack": lambda x, c: torch.stack([x, c.expand(x.shape)]),
+    "where of it": lambda x, c: torch.where(x > c, c, x),
+}
+"""By name, of a tensor and one of rank 0."""
+RANK_0: Final = (
+    *(
+        torch.tensor(0.3, dtype=dtype)
+        for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float64)
+    ),
+    *(torch.tensor(257, dtype=dtype) for dtype in (torch.int16, torch.int64)),
+    torch.tensor(3, dtype=torch.uint8),
+)
+
 
 def _tensor(dtype: torch.dtype) -> Tensor:
     """The numbers in this type, multiples of them, and others."""
@@ -101,7 +141,7 @@ class Calls(nn.Module):
         ]
 
 
-def _is_taken(function: Function, x: Tensor, number: Number) -> bool:
+def _is_taken(function: Function, x: Tensor, number: Number | Tensor) -> bool:
     try:
         function(x, number)
     except (RuntimeError, TypeError):
@@ -120,6 +160,35 @@ def _program(
     return make
 
 
+class CallsOfTensors(nn.Module):
+    """An operator on each of the first inputs with each of the others that it takes."""
+
+    def __init__(self, function: Function, count: int, pairs: Sequence[tuple[int, int]]) -> None:
+        super().__init__()
+        self.function = function
+        self.count = count
+        self.pairs = pairs
+
+    def forward(self, *inputs: Tensor) -> list[Any]:
+        return [self.function(inputs[one], inputs[self.count + other]) for one, other in self.pairs]
+
+
+def _program_of_tensors(
+    function: Function, dtypes: Sequence[torch.dtype]
+) -> Callable[[], tuple[nn.Module, Sequence[Tensor]]]:
+    def make() -> tuple[nn.Module, Sequence[Tensor]]:
+        inputs = [_tensor(dtype) for dtype in dtypes]
+        pairs = [
+            (one, other)
+            for one, x in enumerate(inputs)
+            for other, y in enumerate(RANK_0)
+            if x.dtype != y.dtype and _is_taken(function, x, y)
+        ]
+        return CallsOfTensors(function, len(inputs), pairs), [*inputs, *RANK_0]
+
+    return make
+
+
 _ROUNDED_TWICE: Final = frozenset({"add scaled", "add scaled by it", "lerp", "softshrink"})
 """Operators that torch's kernels compute for 16-bit floats otherwise in vectors than behind them, or that are
 decomposed into several."""
@@ -130,5 +199,11 @@ PROGRAMS: Final = {
     for kind, dtypes in TYPES.items()
     if not (kind == "halves" and name in _ROUNDED_TWICE)
     and any(_is_taken(function, _tensor(dtype), one) for dtype in dtypes for one in NUMBERS)
+} | {
+    f"rank 0, {name}, {kind}": _program_of_tensors(function, dtypes)
+    for name, function in OF_TENSORS.items()
+    for kind, dtypes in TYPES.items()
+    if not (kind == "halves" and name in _ROUNDED_TWICE)
+    and any(_is_taken(function, _tensor(dtype), one) for dtype in dtypes for one in RANK_0)
 }
 """By name: what makes a module and its inputs."""

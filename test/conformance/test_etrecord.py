@@ -295,6 +295,65 @@ def test_gaps_of_operators_with_several_results(backend: str, graph: str, tmp_pa
     assert max(gap for one in gaps for gap in one.gap) < 1e-4
 
 
+class Recurrent(nn.Module):
+    """A loop, or its steps, and what is made of its results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.LSTM(8, 8, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y, _ = self.layers(x)
+        return y * 2
+
+
+class Ranked(nn.Module):
+    """Values and places of sorts, in the operators behind them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = self.project(x)
+        values, places = y.sort(-1, descending=True)
+        largest, where = (y * 3).topk(2, -1)
+        spread = (y - y.mean(-1, keepdim=True)) / (y.var(-1, keepdim=True) + 1e-5).sqrt()
+        return values.flip(-1) * places, y.gather(-1, where) + largest, spread
+
+
+NETS: dict[str, Callable[[], nn.Module]] = {
+    "recurrent": Recurrent,
+    "ranked": Ranked,
+    "attention": lambda: nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True),
+}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("backend", ["portable", "xnnpack", "native"])
+@pytest.mark.parametrize("name", NETS)
+def test_no_gaps_of_networks_that_are_right(name: str, backend: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    inputs = [torch.randn(1, 5, 8)]
+    program = torch.export.export(NETS[name]().eval(), tuple(inputs))
+    partitioners = {
+        "portable": None,
+        "xnnpack": XnnpackPartitioner(),
+        "native": NativePartitioner(instruction_sets=[HERE], values=True),
+    }
+    et = to_edge_transform_and_lower(
+        program, partitioner=partitioners[backend], generate_etrecord=True
+    ).to_executorch(ExecutorchBackendConfig(target="et-vm"))
+    et.save(tmp_path / "net.pte")
+    et.get_etrecord().save(tmp_path / "net.etrecord")
+    paths = _recorded(Runtime(), tmp_path / "net.pte", inputs, tmp_path / "run", allow_native=True)
+    ours = Inspector(paths[0], debug_buffer_path=paths[1], etrecord=tmp_path / "net.etrecord")
+    for graph in ("exported_program", "edge_dialect_exported_program"):
+        gaps = ours.numeric_gaps("SNR", reference_graph=graph)
+        assert gaps
+        assert [(one.aot_ops, one.gap) for one in gaps if not min(one.gap) > 60] == []
+
+
 class Rewritten(nn.Module):
     """Operators that passes merge, split and compute in another order: layers with statistics and factors behind them,
     images whose sizes are those of their channels, statistics of one operator, and convolutions by products.

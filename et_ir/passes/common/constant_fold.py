@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ComplexType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -180,9 +180,18 @@ class _Folder:
             for operand in op.operands
         )
         computed = _computed(op)
+        if computed is not None and not has_numpy_dtype(computed):
+            return
+        is_complex = any(
+            isinstance(value.type.element_type, ComplexType)
+            for value in (*op.operands, *op.results)
+            if is_tensor(value.type)
+        )
         dtype = numpy_dtype(types[0].element_type)
         is_half = dtype in HALVES or (computed is not None and numpy_dtype(computed) in HALVES)
-        kernel = kernel_for(op.operator.view_form, literals, is_half=is_half, has_numbers=numbers)
+        kernel = kernel_for(
+            op.operator.view_form, literals, is_half=is_half, is_complex=is_complex, has_numbers=numbers
+        )
         if kernel is None and not (self.torch and _is_torch_operator(op) and may_compute(op.operator)):
             return
         tensors: dict[str, Operand] = {}

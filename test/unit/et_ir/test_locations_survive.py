@@ -59,14 +59,29 @@ class Stateful(nn.Module):
         return torch.cumsum(self.total, 0) / torch.arange(1, 4)
 
 
+class Written(nn.Module):
+    """Constants that are written into rows of state, parts of it, and an input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(3, 4))
+
+    def forward(self, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        self.rows.index_copy_(0, index, x[None])
+        self.rows[:, 1:].mul_(torch.tensor([2.0, 3.0, 4.0]))
+        x.copy_(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        return self.rows.sum()
+
+
 @pytest.mark.parametrize(
     ("model", "args"),
     [
         (Convolutional(), (torch.randn(1, 3, 6, 6),)),
         (Attention(), (torch.arange(6).reshape(1, 6), torch.ones(1, 6, 6, dtype=torch.long))),
         (Stateful(), (torch.randn(3),)),
+        (Written(), (torch.randn(4), torch.tensor([1]))),
     ],
-    ids=["convolutional", "attention", "stateful"],
+    ids=["convolutional", "attention", "stateful", "written"],
 )
 def test_every_op_keeps_a_place_in_this_file(model: nn.Module, args: tuple[torch.Tensor, ...]) -> None:
     def check(after: str, module: ModuleOp) -> None:

@@ -6,6 +6,7 @@ import math
 
 from xdsl.ir import SSAValue
 
+from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Reason, decomposes, is_static, meta
@@ -23,13 +24,17 @@ def rsub_scalar(b: Chain, op: aten.RsubScalarOp) -> SSAValue:
     return b(aten.SubTensorOp, other, op.self, alpha=op.alpha)
 
 
-def _add_scaled(b: Chain, op: aten.AddcmulOp, combined: SSAValue) -> SSAValue:
-    """`self + value * combined`, with a value of the result's category."""
+def _add_scaled(b: Chain, op: aten.AddcmulOp | aten.AddcdivOp, combine: type[AtenOp]) -> SSAValue:
+    """`self + value * combine(tensor1, tensor2)`, of operands rounded to the type of the result, with a value of its
+    category.
+    """
     dtype = meta(op.result).dtype
+    one, other = (b.wide(b.to(factor, dtype)) for factor in (op.tensor1, op.tensor2))
+    combined = b(combine, one, other)
     value = op.value
     if dtype.is_integral and isinstance(value, float):
         value = int(value)
-    return b.to(b(aten.AddTensorOp, b.wide(op.self), combined, alpha=value), dtype)
+    return b.to(b(aten.AddTensorOp, b.wide(b.to(op.self, dtype)), combined, alpha=value), dtype)
 
 
 @decomposes(Reason.KERNEL, aten.AddScalarOp, aten.SubScalarOp)
@@ -43,14 +48,14 @@ def add_scalar(b: Chain, op: aten.AddScalarOp) -> SSAValue | None:
 
 @decomposes(Reason.FEWER, aten.AddcmulOp)
 def addcmul(b: Chain, op: aten.AddcmulOp) -> SSAValue:
-    return _add_scaled(b, op, b(aten.MulTensorOp, b.wide(op.tensor1), b.wide(op.tensor2)))
+    return _add_scaled(b, op, aten.MulTensorOp)
 
 
 @decomposes(Reason.FEWER, aten.AddcdivOp)
-def addcdiv(b: Chain, op: aten.AddcmulOp) -> SSAValue | None:
-    if meta(op.self).dtype.is_integral:
+def addcdiv(b: Chain, op: aten.AddcdivOp) -> SSAValue | None:
+    if meta(op.result).dtype.is_integral:
         return None
-    return _add_scaled(b, op, b(aten.DivTensorOp, b.wide(op.tensor1), b.wide(op.tensor2)))
+    return _add_scaled(b, op, aten.DivTensorOp)
 
 
 @decomposes(Reason.FEWER, aten.LerpScalarOp)

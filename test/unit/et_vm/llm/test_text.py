@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.tokenizers_of_kinds import KINDS, random_text, write
 
-from et_schema.errors import ExecutorchError
+from et_schema.errors import ExecutorchError, InputError
 from et_vm.llm import Constraint, TextStream, Tokenizer
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -78,6 +78,56 @@ def test_lengths_in_the_file_are_not_for_prompts(kind: str, tmp_path: Path) -> N
     text = "the import statement of a module"
     assert ours.encode(text) == reference(text).input_ids
     assert 3 < len(ours.encode(text)) != 40
+
+
+@pytest.mark.parametrize("around", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_special_tokens_that_are_split(kind: str, around: bool, tmp_path: Path) -> None:
+    config: dict[str, Any] = {"bos_token": "<s>", "extra_special_tokens": ["<|a|>"]}
+    write(kind, tmp_path, around=around, split_special_tokens=True, **config)
+    ours, reference = both(tmp_path)
+    marked = 0
+    for text in (*texts()[:100], "<s>the</s>", "<|a|> <|mark|>"):
+        assert ours.encode(text) == reference(text).input_ids
+        assert ours.encode_rest(text) == reference(text, add_special_tokens=False).input_ids
+        marked += "<" in text
+    assert marked > 10
+
+
+FORCED = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
+
+
+@pytest.mark.parametrize("config", [{}, {FORCED: True}], ids=["as stated", "forced"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_spaces_that_are_cleaned_up(kind: str, config: dict[str, Any], tmp_path: Path) -> None:
+    write(kind, tmp_path, **{"clean_up_tokenization_spaces": True} | config)
+    ours, reference = both(tmp_path)
+    changed, source = 0, random.Random(2)
+    pieces = ["the", "n", "'", " ", " '", " .", "n't", "'s", "re", "ve", "m", ",", "? ", "!", "t", "</s>"]
+    for _ in range(200):
+        text = "".join(source.choice(pieces) for _ in range(12))
+        ids = reference(text, add_special_tokens=False).input_ids
+        expected = reference.decode(ids, skip_special_tokens=True)
+        assert ours.decode(ids) == expected
+        assert ours.decode(ids, special=True) == reference.decode(ids)
+        stream = TextStream(ours)
+        assert "".join([*(stream.put(token) for token in ids), stream.end()]) == expected, text
+        changed += expected != ours.decode_uncleaned(ids)
+    assert (changed > 0) == ours.cleans_up
+
+
+def test_constraints_on_texts_that_are_cleaned_up(tmp_path: Path) -> None:
+    write("unigram", tmp_path, clean_up_tokenization_spaces=True)
+    with pytest.raises(InputError, match=r"clean_up_tokenization_spaces .* not supported by constraints"):
+        Tokenizer(tmp_path).bytes_of_tokens()
+
+
+@pytest.mark.parametrize("key", ["split_special_tokens", "clean_up_tokenization_spaces"])
+def test_flags_of_other_types(key: str, tmp_path: Path) -> None:
+    config: dict[str, Any] = {key: "no"}
+    write("llama", tmp_path, **config)
+    with pytest.raises(InputError, match=f"{key}: expected true or false"):
+        Tokenizer(tmp_path)
 
 
 ADDED = {

@@ -23,6 +23,8 @@ from et_ir.passes.common.constant_fold import Budget, ConstantFoldPass
 
 ops: Any = torch.ops.aten
 
+INFINITY = float("inf")
+
 X = torch.tensor([[1.5, -2.25, 3.0], [0.1, 1e-3, -7.75]])
 N = torch.tensor([[3, -4, 5], [0, 7, -1]])
 B = torch.tensor([[True, False, True], [False, False, True]])
@@ -170,6 +172,33 @@ def test_what_torch_refuses_stays(name: str, args: list[Any]) -> None:
     module, inputs = call(name, args, result.to(dtype))
     run(with_constants(module, inputs), "constant-fold")
     assert any(isinstance(op, SchemaOp) for op in module.walk())
+
+
+def test_operands_computed_in_a_type_that_numpy_lacks() -> None:
+    """Of 16-bit floats and complex numbers of rank 0."""
+    args = [X.half(), torch.tensor(complex(INFINITY, 1.0))]
+    module, inputs = call("eq.Tensor", args, B)
+    run(with_constants(module, inputs), "constant-fold")
+    assert any(isinstance(op, SchemaOp) for op in module.walk())
+
+
+COMPLEX = torch.tensor(
+    [complex(a, b) for a in (INFINITY, -0.0, 0.5) for b in (-INFINITY, 0.0, -2.0, torch.nan)]
+)
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+@pytest.mark.parametrize("name", [*UNARY, *BINARY, "square", "rsub.Scalar", "add.Scalar"])
+def test_complex_numbers_that_are_not_finite(name: str, dtype: torch.dtype) -> None:
+    numbers = COMPLEX.to(dtype)
+    if name in ("square", *UNARY):
+        check(name, [numbers], torch_too=True)
+    elif name.endswith("Scalar"):
+        check(name, [numbers, 2.0], torch_too=True)
+    else:
+        for other in (numbers, INFINITY * X.flatten()[:2], N.flatten()[:2], numbers[0]):
+            check(name, [numbers[:, None], other], torch_too=True)
+            check(name, [other, numbers[:, None]], torch_too=True)
 
 
 def test_scaled_sums() -> None:
