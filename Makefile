@@ -102,7 +102,7 @@ random: $(VENV)/.test
 
 suites: $(VENV)/.test
 	$(RUN) $(PYTEST) --beyond-quick test/unit test/conformance
-	$(RUN) $(PYTEST) test/unit/et_ir/codegen test/unit/et_ir/backends/native
+	$(RUN) $(PYTEST) test/unit/et_backends/codegen test/unit/et_backends/native/compiler
 
 # What `tests` leaves out, as much of it as SECONDS of two cores allow: whole tests near the change since BASE, and a share
 # of the others, another one for each commit (dev/affected.py, dev/shares.py).

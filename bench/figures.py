@@ -20,10 +20,10 @@ PAGE: Final = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- figures: python -m bench -->\n", "<!-- end of figures -->\n"
 
 NOT_NATIVE: Final = (
-    ":!et_ir/backends/native",
-    ":!et_ir/dialects/native",
-    ":!et_vm/backends/native",
-    ":!et_schema/native.py",
+    ":!et_backends/native/compiler",
+    ":!et_backends/codegen/dialect",
+    ":!et_backends/native/runtime",
+    ":!et_backends/native/format.py",
 )
 """Leaves out the native backend, which only `bench.native` measures."""
 COMPILER: Final = ("et_ir", "et_ops", "et_schema", *NOT_NATIVE)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from et_backends.native.format import read_native
+from et_backends.xnnpack.format.blob import read_xnnpack
 from et_schema.errors import InvalidFile
-from et_schema.native import read_native
-from et_schema.xnnpack import read_xnnpack
 
 __all__ = ["outputs_of_blob", "updates_of_blob"]
 

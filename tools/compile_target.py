@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
 from et_ir.targets.devices import accelerator_backends
 from et_ir.targets.lookup import (
     DEFAULT,

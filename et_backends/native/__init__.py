@@ -8,11 +8,11 @@ __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
     backend_id="NativeBackend",
-    compiler="et_ir.backends.native.partitioner:BACKEND",
-    runtime="et_vm.backends.native.backend:NativeBackend",
-    decoder="et_tools.info.native_lines:native_lines",
+    compiler="et_backends.native.compiler.partitioner:BACKEND",
+    runtime="et_backends.native.runtime.backend:NativeBackend",
+    decoder="et_backends.native.lines:native_lines",
     constants="et_tools.info.delegate_constants:native_constants",
     dialects={
-        "native": "et_ir.dialects.native:Native",
+        "native": "et_backends.codegen.dialect:Native",
     },
 )

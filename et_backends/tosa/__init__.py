@@ -8,16 +8,16 @@ __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
     backend_id="TOSABackend",
-    compiler="et_ir.backends.tosa.partitioner:BACKEND",
-    runtime="et_vm.backends.tosa.backend:TosaRuntime",
-    decoder="et_tools.info.tosa_lines:tosa_lines",
+    compiler="et_backends.tosa.compiler.partitioner:BACKEND",
+    runtime="et_backends.tosa.runtime.backend:TosaRuntime",
+    decoder="et_backends.tosa.lines:tosa_lines",
     constants="et_tools.info.delegate_constants:tosa_constants",
     dialects={
-        "tosa": "et_ir.dialects.tosa:Tosa",
+        "tosa": "et_backends.tosa.dialect:Tosa",
     },
     passes={
-        "fold-tosa-transposes": "et_ir.backends.tosa.passes.fold_tosa_transposes:FoldTosaTransposesPass",
-        "inline-tosa-constants": "et_ir.backends.tosa.passes.inline_tosa_constants:InlineTosaConstantsPass",
-        "legalize-to-tosa": "et_ir.backends.tosa.passes.legalize_to_tosa:LegalizeToTosaPass",
+        "fold-tosa-transposes": "et_backends.tosa.passes.fold_tosa_transposes:FoldTosaTransposesPass",
+        "inline-tosa-constants": "et_backends.tosa.passes.inline_tosa_constants:InlineTosaConstantsPass",
+        "legalize-to-tosa": "et_backends.tosa.passes.legalize_to_tosa:LegalizeToTosaPass",
     },
 )

@@ -156,7 +156,7 @@ def _times(program: ModuleOp, forms: Sequence[_Form], delegate: Delegate, timer:
 
 def _compiled(program: ModuleOp, partitioner: Partitioner, delegate: Delegate) -> bytes | None:
     """A file of the program, delegated to one backend; None where the backend fails, or et-vm does not have it."""
-    from et_ir.backends.nested import NestedProgramBackend
+    from et_backends.nested.compiler import NestedProgramBackend
     from et_ir.delegation.specs import CompileSpec
 
     module = program.clone()
@@ -210,7 +210,7 @@ def _key(program: ModuleOp, forms: Sequence[_Form]) -> str:
 @cache
 def _place() -> str:
     versions = [f"{name} {_version(name)}" for name in _PACKAGES]
-    sources = source_digest("et_ir.codegen", "et_ir.backends", "et_vm.backends")
+    sources = source_digest("et_backends.codegen", "et_ir.backends", "et_vm.backends")
     return " ".join([*versions, sources, processor_digest()])
 
 

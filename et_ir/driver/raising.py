@@ -26,14 +26,14 @@ _KNOWN: Final = frozenset({"aten", "executorch_prim"})
 
 def raising_passes(level: str = DEFAULT) -> list[ModulePass]:
     """The passes from executorch-level plans to edge programs. Raises `ValueError` for an unknown level."""
-    from et_ir.passes.backend.open_xnnpack import OpenXnnpackPass
+    from et_backends.xnnpack.passes.open_xnnpack import OpenXnnpackPass
+    from et_backends.xnnpack.passes.raise_xnnpack import RaiseXnnpackPass
     from et_ir.passes.common.canonicalize import CanonicalizePass
     from et_ir.passes.common.constant_fold import ConstantFoldPass
     from et_ir.passes.common.cse import CsePass
     from et_ir.passes.common.dce import DcePass
     from et_ir.passes.core_to_edge.remove_redundant_copies import RemoveRedundantCopiesPass
     from et_ir.passes.raising.raise_plans import RaisePlansPass
-    from et_ir.passes.raising.raise_xnnpack import RaiseXnnpackPass
     from et_ir.passes.verify.verify_backend import VerifyBackendPass
 
     simplify: list[ModulePass] = []

@@ -109,7 +109,7 @@ def unknown_target(name: str, processors: Collection[str] = ()) -> str:
     hint = processor_hint(name)
     if hint and not processors:
         made = worded(
-            python="et_ir.backends.freestanding.compiler.compile_program makes objects for processors",
+            python="et_backends.freestanding.compiler.programs.compile_program makes objects for processors",
             command="et-compile --target PROCESSOR -o FILE.o makes objects for processors",
         )
         hint = f"; {made}{hint}"

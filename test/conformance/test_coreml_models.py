@@ -18,8 +18,8 @@ import pytest
 import torch
 from example_models import build
 
+from et_backends.coreml.compiler import CoreMLPartitioner
 from et_ir import to_edge_transform_and_lower
-from et_ir.backends.coreml import CoreMLPartitioner
 from et_vm.runtime import Runtime
 
 ACCURACY = 1e-4

@@ -9,7 +9,7 @@ import pytest
 import torch
 from support.accuracy import assert_accurate, in_double
 
-from et_ir.backends.freestanding.compiler import compile_program
+from et_backends.freestanding.compiler.programs import compile_program
 from examples.models.cached_llama import cached_llama
 
 

@@ -8,8 +8,8 @@ import pytest
 from example_models import Model
 from routes.files import calls_of
 
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import to_edge_transform_and_lower
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_schema.program import KernelCall
 from et_schema.pte import read_pte
 

@@ -29,8 +29,8 @@ TORCH: Final = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
 def xnnpack_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[DelegateConstant]:
-    from et_schema.xnnpack import read_xnnpack
-    from et_schema.xnnpack_nodes import constant_bytes, tensor_of
+    from et_backends.xnnpack.format.blob import read_xnnpack
+    from et_backends.xnnpack.format.nodes import constant_bytes, tensor_of
 
     read = read_xnnpack(blob)
     for value in read.graph.xvalues:
@@ -46,15 +46,15 @@ def xnnpack_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iter
 
 
 def native_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[DelegateConstant]:
-    from et_schema.native import read_native
+    from et_backends.native.format import read_native
 
     for one in read_native(blob).constants:
         yield DelegateConstant("bytes", [one.nbytes], one.nbytes, one.key, named.get(one.key))
 
 
 def vkgraph_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[DelegateConstant]:
-    from et_schema.vkgraph import SCALAR_TYPES, read_vkgraph
-    from et_schema.vkgraph_tables import VkTensor
+    from et_backends.vulkan_graph.format.blob import SCALAR_TYPES, read_vkgraph
+    from et_backends.vulkan_graph.format.tables import VkTensor
 
     read = read_vkgraph(blob)
     tensors = {
@@ -73,14 +73,14 @@ def vkgraph_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iter
 
 
 def spirv_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[DelegateConstant]:
-    from et_schema.vulkan import read_vulkan
+    from et_backends.vulkan.format.blob import read_vulkan
 
     for one in read_vulkan(blob).constants:
         yield DelegateConstant("bytes", [one.nbytes], one.nbytes, one.key, named.get(one.key))
 
 
 def coreml_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[DelegateConstant]:
-    from et_schema.coreml import read_coreml
+    from et_backends.coreml.format.blob import read_coreml
 
     for name, value in read_coreml(blob).program.weights():
         dtype = value.type.name.name.lower()
@@ -89,8 +89,8 @@ def coreml_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Itera
 
 
 def tosa_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[DelegateConstant]:
-    from et_schema.tosa import block_of, constant_bytes, read_tosa
-    from et_schema.tosa_ops import TosaType
+    from et_backends.tosa.format.blob import block_of, constant_bytes, read_tosa
+    from et_backends.tosa.format.operators import TosaType
 
     for tensor in block_of(read_tosa(blob)).tensors:
         if tensor.data:
@@ -102,7 +102,7 @@ def tosa_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iterato
 
 
 def vgf_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[DelegateConstant]:
-    from et_schema.vgf import FORMATS, read_vgf
+    from et_backends.vgf.format import FORMATS, read_vgf
 
     for one in read_vgf(blob).constants:
         dtype, shape = FORMATS.get(one.format, "bytes"), list(one.shape)
@@ -113,7 +113,7 @@ def vgf_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator
 
 def ethos_u_constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[DelegateConstant]:
     """Weights and scales of all operators in one, as the processor decodes them."""
-    from et_schema.vela import read_vela
+    from et_backends.ethos_u.format import read_vela
 
     data = memoryview(read_vela(blob).weights)
     if data.nbytes:

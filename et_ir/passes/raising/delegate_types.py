@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, SSAValue
 
+from et_backends.xnnpack.dialect import GraphOp
+from et_backends.xnnpack.dialect.graphs import BACKEND, opened
+from et_backends.xnnpack.raising.graph import GraphRaiser, discard
+from et_backends.xnnpack.raising.nodes import CannotRaiseNode
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import DelegateCallOp
-from et_ir.dialects.xnnpack import GraphOp
-from et_ir.dialects.xnnpack.graphs import BACKEND, opened
 from et_ir.passes.raising.calls import CannotRaise
-from et_ir.passes.raising.xnnpack_graph import GraphRaiser, discard
-from et_ir.passes.raising.xnnpack_nodes import CannotRaiseNode
 from et_schema.errors import InvalidFile
 
 __all__ = ["DelegateTypes"]

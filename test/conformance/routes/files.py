@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from et_backends.xnnpack.format.blob import read_xnnpack
 from et_ir.driver.stages import run_pipeline
 from et_ir.emit import disassemble
 from et_schema.pte import PteFile, read_pte
-from et_schema.xnnpack import read_xnnpack
 from et_tools.et_opt import main as et_opt
 from et_tools.et_translate import main as et_translate
 from et_vm.run.validation import validate

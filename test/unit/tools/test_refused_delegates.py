@@ -23,11 +23,11 @@ from support.command_line import Command
 from support.native_blobs import HEADER, SECTION, SETS, here
 from support.vm_programs import Build
 
-from et_ir.backends.native.backend import NativeBackend
+from et_backends.native.compiler.backend import NativeBackend
+from et_backends.native.format import read_native, serialize_native
 from et_schema.backend_packages import backend_packages
 from et_schema.distribution import NAME
 from et_schema.errors import Error
-from et_schema.native import read_native, serialize_native
 from et_schema.program import BackendDelegate, BackendDelegateDataReference, BackendDelegateInlineData
 from et_schema.pte import read_pte, serialize_pte
 from et_tools.level_runs import LevelRunner

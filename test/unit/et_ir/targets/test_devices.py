@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
 from et_ir.delegation.backends_by_name import backend_names
 from et_ir.targets.devices import (
     _ACCELERATORS,
