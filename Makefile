@@ -5,6 +5,7 @@
 # make conformance   everything else: all cases against torch and the stock runtime, 500 random programs, 20,000 damaged
 #                    files, commands in processes of their own, and the documentation followed in a fresh environment
 #                    with the installed wheel
+# make test-core   quick tests of the core, in a copy of the tree without the backends
 # make affected   the tests that a change can affect, and a share of the others: what CI runs of `make conformance`
 # make sweep  every sample that torch has of its operators, through everything; writes docs/ops.md
 # make docs   tables that are built, not committed: docs/generated/
@@ -23,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Hundreds of processes import the same files: each would compile them again where this is set.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo story check test conformance lint types types-near stubs lit tests cases random commands suites affected machines \
+.PHONY: demo story check test conformance lint types types-near stubs lit tests test-core cases random commands suites affected machines \
 	properties fuzz-quick walkthrough pages sweep docs bench fuzz mutants plans test-newest tosa-tools format regenerate clean
 
 # Each part says how long it took, and records it: `python -m dev.parts` compares that with what it may take.
@@ -83,6 +84,17 @@ COMMIT = $(shell git rev-parse --short=6 HEAD || echo 0)
 # The quick cases of each test, which test/support/selection.py chooses; `suites` runs the others.
 tests: $(VENV)/.test
 	$(RUN) $(PYTEST) --quick --turn $$((0x$(COMMIT))) test/unit test/conformance
+
+# The core without the backends, in a copy that has none: lit tests of levels and passes, and unit tests that take CORE
+# seconds of two cores.
+CORE := 20
+COPY := build/core
+
+test-core: $(VENV)/.test
+	$(BIN)/python -m dev.core $(COPY)
+	$(RUN) sh -c 'cd $(COPY) && export PYTHONPATH=$$PWD && $(abspath $(BIN))/lit -sv --param warm $$(cat lit.txt)'
+	$(RUN) sh -c 'cd $(COPY) && export PYTHONPATH=$$PWD && \
+	  $(PYTEST:$(BIN)/%=$(abspath $(BIN))/%) --quick --seconds $$((2 * $(CORE))) --turn $$((0x$(COMMIT))) $$(cat unit.txt)'
 
 # Of the unit tests near the change since BASE, quick ones that take SOON seconds of two cores.
 SOON := 8
@@ -168,16 +180,16 @@ plans: $(VENV)/.test
 # with torch's registry: operators come and go with releases (2.15 has no `aten::cholesky`, which files may call).
 NEWEST := .venv-newest
 NEWEST_PYTEST := OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses auto --dist worksteal --max-worker-restart 0
-STOCK_TESTS := passes/memory/test_concatenate_in_place.py backends/xnnpack/test_damaged_file.py delegation/test_lowering.py \
-	targets/test_registry.py
-REGISTRY_TESTS := dialects/aten/test_promotion.py dialects/edge/test_dtypes.py
+STOCK_TESTS := et_ir/passes/memory/test_concatenate_in_place.py et_backends/xnnpack/compiler/test_damaged_file.py \
+	et_ir/delegation/test_lowering.py et_ir/targets/test_registry.py
+REGISTRY_TESTS := et_ir/dialects/aten/test_promotion.py et_ir/dialects/edge/test_dtypes.py
 NEWEST_CONFORMANCE := test_lowering test_delegated test_folded_state test_mixed_types \
 	test_random_programs test_threads
 
 test-newest: $(NEWEST)/.made
 	$(NEWEST)/bin/python -c 'import torch; from importlib.metadata import version; print("torch", torch.__version__, "xdsl", version("xdsl"))'
 	$(NEWEST)/bin/lit -sv --param warm test/lit
-	$(NEWEST_PYTEST) --quick test/unit/et_schema test/unit/et_vm test/unit/et_ir $(patsubst %,--ignore test/unit/et_ir/%,$(STOCK_TESTS) $(REGISTRY_TESTS))
+	$(NEWEST_PYTEST) --quick test/unit/et_schema test/unit/et_vm test/unit/et_ir test/unit/et_backends $(patsubst %,--ignore test/unit/%,$(STOCK_TESTS) $(REGISTRY_TESTS))
 	$(NEWEST_PYTEST) --quick $(NEWEST_CONFORMANCE:%=test/conformance/%.py)
 
 $(NEWEST)/.made: pyproject.toml

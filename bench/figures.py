@@ -26,8 +26,8 @@ NOT_NATIVE: Final = (
     ":!et_backends/native/format.py",
 )
 """Leaves out the native backend, which only `bench.native` measures."""
-COMPILER: Final = ("et_ir", "et_ops", "et_schema", *NOT_NATIVE)
-RUNTIME: Final = ("et_vm", "et_schema", *NOT_NATIVE)
+COMPILER: Final = ("et_backends", "et_ir", "et_ops", "et_schema", *NOT_NATIVE)
+RUNTIME: Final = ("et_backends", "et_vm", "et_schema", *NOT_NATIVE)
 BOTH: Final = ("et_vm", *COMPILER)
 
 

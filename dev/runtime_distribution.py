@@ -1,8 +1,9 @@
 """Sources of the distribution `et-vm`: what runs programs, without the compiler.
 
-It has `et_vm`, the command `et-vm`, and what these import, but for modules that cannot be imported without the
-compiler, xDSL or torch, and for what only makes C sources. Where a module that stays imports one that does not, it does
-so in a function, and the command says what to install: `test/unit/dev/test_runtime_distribution.py` checks both.
+It has `et_vm`, the command `et-vm`, and what these import, but for backends' compilers, for modules that cannot be
+imported without a compiler, xDSL or torch, and for what only makes C sources. Where a module that stays imports one
+that does not, it does so in a function, and the command says what to install:
+`test/unit/dev/test_runtime_distribution.py` checks both.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ from typing import Any, Final
 from dev.import_graph import INSTALLED_AS, dependencies, file_of, imports, initializer, modules
 from et_schema.distribution import RUNTIME_EXTRAS
 
-__all__ = ["runtime_modules", "write_sources"]
+__all__ = ["importing", "runtime_modules", "write_sources"]
 
 LIBRARY: Final = "et_vm"
 COMMAND: Final = "tools.et_vm"
 SUBSTITUTE: Final = "tools.compiler_missing"
 """The commands that the distribution lacks."""
-PACKAGES: Final = ("et_ops", "et_schema", LIBRARY, "et_backends", "tools")
+BACKENDS: Final = "et_backends"
+AT_RUN_TIME: Final = ("format", "lines", "runtime")
+"""The parts of a backend's package that run programs; its record has all."""
+PACKAGES: Final = ("et_ops", "et_schema", LIBRARY, BACKENDS, "tools")
 COMPILER: Final = ("et_ir", "torch", "xdsl")
 """Packages that nothing of the distribution is to need."""
 BUILD: Final = "tools.vm_build"
@@ -40,7 +44,8 @@ _OWN_NAME: Final = "NAME: str = PROJECT\n", "NAME: str = RUNTIME\n"
 def runtime_modules(root: Path) -> dict[str, Path]:
     """The files of the modules that the distribution has, by their names."""
     files = modules(root, PACKAGES)
-    left_out = {BUILD, *_importing(files, COMPILER)}
+    compilers = {name for name in files if _is_compiler(name)}
+    left_out = {BUILD, *compilers, *importing(files, {*COMPILER, *compilers})}
     graph = dependencies(root, PACKAGES, tests="")
     library = (name for name in files if _is_in(name, LIBRARY) and not _is_in(name, BUILT_FROM))
     rest = [COMMAND, SUBSTITUTE, *library]
@@ -58,12 +63,18 @@ def _is_in(name: str, package: str) -> bool:
     return name == package or name.startswith(f"{package}.")
 
 
+def _is_compiler(name: str) -> bool:
+    """Whether a module is a part of a backend that only compiles programs."""
+    package, *parts = name.split(".")
+    return package == BACKENDS and len(parts) > 1 and parts[1] not in AT_RUN_TIME
+
+
 def _loaded(name: str, files: Mapping[str, Path]) -> set[str]:
     """What a module imports when it is loaded."""
     return {each.module for each in imports(name, files) if not (each.is_deferred or each.is_for_types)}
 
 
-def _importing(files: Mapping[str, Path], packages: Iterable[str]) -> set[str]:
+def importing(files: Mapping[str, Path], packages: Iterable[str]) -> set[str]:
     """The modules that import one of some packages when they are loaded, themselves or by way of others."""
     outside = set(packages)
     loads: dict[str, set[str]] = {}

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "et_ir" / "backends" / "freestanding"
+FOLDER = Path(__file__).parents[1] / "et_backends" / "freestanding" / "compiler"
 SOURCE, TARGET = FOLDER / "soft_float.c", FOLDER / "soft_float.ll"
 OPTIONS = (
     "-target",

@@ -12,6 +12,7 @@ __all__ = [
     "LONGEST_MESSAGE",
     "abbreviated",
     "command_wording",
+    "count",
     "data_file",
     "in_words",
     "worded",
@@ -48,6 +49,11 @@ def data_file(*, more: bool = False) -> str:
         command=", for each if there are several",
     )
     return f"{one}{several}" if more else one
+
+
+def count(number: int, noun: str) -> str:
+    """`1 input`, `2 inputs`, `1,000 inputs`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def in_words(count: int, noun: str) -> str:

@@ -7,6 +7,9 @@ from et_schema.backend_packages import BackendPackage
 __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
+    dialects={
+        "native": "et_backends.codegen.dialect:Native",
+    },
     passes={
         "assign-layouts": "et_backends.codegen.passes.assign_layouts:AssignLayoutsPass",
         "choose-algorithms": "et_backends.codegen.passes.choose_algorithms:ChooseAlgorithmsPass",
@@ -26,6 +29,8 @@ PACKAGE: Final = BackendPackage(
         "recompute-masks": "et_backends.codegen.passes.recompute_masks:RecomputeMasksPass",
         "signals-to-images": "et_backends.codegen.passes.signals_to_images:SignalsToImagesPass",
         "sink-scales": "et_backends.codegen.passes.sink_scales:SinkScalesPass",
-        "transposed-to-convolutions": "et_backends.codegen.passes.transposed_to_convolutions:TransposedToConvolutionsPass",
+        "transposed-to-convolutions": (
+            "et_backends.codegen.passes.transposed_to_convolutions:TransposedToConvolutionsPass"
+        ),
     },
 )

@@ -92,7 +92,7 @@ def data_layout(target: InstructionSet) -> str:
 @cache
 def _runtime_text(target: InstructionSet) -> str:
     """Barriers between threads, in LLVM assembly: xDSL's `llvm` has no atomic instructions."""
-    text = files("et_backends.codegen").joinpath("threads.ll").read_text("utf-8")
+    text = files("et_backends.codegen.kernels").joinpath("threads.ll").read_text("utf-8")
     x86 = target.triple.startswith("x86_64")
     text = text.replace(
         "call void @PAUSE",

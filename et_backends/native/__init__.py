@@ -12,7 +12,5 @@ PACKAGE: Final = BackendPackage(
     runtime="et_backends.native.runtime.backend:NativeBackend",
     decoder="et_backends.native.lines:native_lines",
     constants="et_tools.info.delegate_constants:native_constants",
-    dialects={
-        "native": "et_backends.codegen.dialect:Native",
-    },
+    writes="et_backends.native.format:native_writes",
 )

@@ -12,6 +12,9 @@ PACKAGE: Final = BackendPackage(
     runtime="et_backends.xnnpack.runtime.backend:XnnpackBackend",
     decoder="et_backends.xnnpack.lines:xnnpack_lines",
     constants="et_tools.info.delegate_constants:xnnpack_constants",
+    writes="et_backends.xnnpack.format.blob:xnnpack_writes",
+    graph="et_backends.xnnpack.raising.result_types:delegate_graph",
+    raising=("open-xnnpack", "raise-xnnpack"),
     dialects={
         "xnnpack": "et_backends.xnnpack.dialect:Xnnpack",
     },

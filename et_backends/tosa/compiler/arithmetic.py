@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from math import inf, isnan
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from xdsl.ir import SSAValue
 
+from et_backends.tosa.compiler.legalizer import Legalizer
 from et_backends.tosa.format.graph import Op
 from et_backends.tosa.format.operators import numpy_name
 from et_ir.backends.formula_rules import Maker, Nodes, always
-
-if TYPE_CHECKING:
-    from et_backends.tosa.compiler.legalizer import Legalizer
 
 __all__ = ["NODES"]
 

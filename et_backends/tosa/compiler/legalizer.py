@@ -1,7 +1,7 @@
 """Builder of the TOSA ops that replace an edge op.
 
-Rules (`et_backends.tosa.compiler.rules`) call it. The operators' own rules about types are checked where an op is made, so a
-rule says only what TOSA cannot express.
+Rules (`et_backends.tosa.compiler.rules`) call it. The operators' own rules about types are checked where an op is made,
+so a rule says only what TOSA cannot express.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ import numpy as np
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from et_backends.tosa.compiler.arithmetic import NODES
 from et_backends.tosa.dialect import OP_CLASSES, ConstOp, ConstShapeOp, TosaOp
 from et_backends.tosa.dialect.attributes import dtype_of, type_of
 from et_backends.tosa.dialect.ops import INLINE_ELEMENTS, tensor_of
 from et_backends.tosa.format.graph import DType, Op
 from et_backends.tosa.format.operators import numpy_name
 from et_ir.analysis.dim_orders import straight
-from et_ir.backends.formula_rules import find
+from et_ir.backends.formula_rules import Nodes, find
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
@@ -46,12 +45,13 @@ class Legalizer(Builder[SSAValue]):
     Arithmetic is that of formulas, and takes integers where the operators of TOSA that it is made of do.
 
     With `dry`, ops are made in a block of their own, and constants have types but no elements: for those who ask
-    whether an op can be legalized.
+    whether an op can be legalized. Formulas are of the operators in `nodes`, each made as it says.
     """
 
-    def __init__(self, symbols: Globals, *, dry: bool = False):
+    def __init__(self, symbols: Globals, nodes: Nodes, *, dry: bool = False):
         super().__init__()
         self.symbols = symbols
+        self._nodes = nodes
         self.block = Block()
         self._dry = dry
         self._at: Operation | None = None
@@ -228,7 +228,7 @@ class Legalizer(Builder[SSAValue]):
         return self.splat(held.item(), dtype, len(self.shape_of(like)))
 
     def native(self, name: str, literals: Sequence[Literal]) -> Callable[..., SSAValue] | None:
-        make = find(NODES, name, literals)
+        make = find(self._nodes, name, literals)
         return None if make is None else partial(make, self)
 
     def div(self, x: SSAValue, y: SSAValue | float) -> SSAValue:

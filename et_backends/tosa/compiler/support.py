@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from et_backends.tosa.compiler.arithmetic import NODES
 from et_backends.tosa.compiler.integers import Integers
 from et_backends.tosa.compiler.legalizer import Legalizer
 from et_backends.tosa.compiler.specification import TosaSpecification
@@ -79,7 +80,7 @@ class TosaSupport(OperatorSupport):
         return (self._owners[value],)
 
     def _legalized(self, op: SchemaOp) -> Diagnostic | None:
-        t = Legalizer(self._symbols, dry=True)
+        t = Legalizer(self._symbols, NODES, dry=True)
         try:
             if self._integers.reads(op) and self._supports_integers:
                 self._integers.lower(t, op)

@@ -25,6 +25,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from et_backends.tosa.compiler.arithmetic import NODES
 from et_backends.tosa.compiler.legalizer import Legalizer
 from et_backends.tosa.dialect import ConstOp, TosaOp
 from et_backends.tosa.dialect.attributes import ShapeType, shape_numbers
@@ -53,7 +54,7 @@ class FoldTosaTransposesPass(ModulePass):
         symbols = Globals(op)
         for method in op.body.block.ops:
             if isinstance(method, FuncOp):
-                t = Legalizer(symbols)
+                t = Legalizer(symbols, NODES)
                 ops = method.body.block.ops
                 for rewrite in (_sink, _simplify):
                     for one in [op for op in ops if isinstance(op, TosaOp)]:

@@ -6,10 +6,10 @@ func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %0 = "tosa.clamp"(%x) <{max_val = …, min_val = …, …}> : …         // after
 ```
 
-Every op is replaced by the rule of its operator (`et_backends.tosa.compiler.rules`); one that has none, or that its rule
-does not take, is an error. Images are between transposes, which `fold-tosa-transposes` removes. Arguments and results
-have the shape that they have in memory: one whose dimensions are in another order there is transposed where it enters
-and where it leaves.
+Every op is replaced by the rule of its operator (`et_backends.tosa.compiler.rules`); one that has none, or that its
+rule does not take, is an error. Images are between transposes, which `fold-tosa-transposes` removes. Arguments and
+results have the shape that they have in memory: one whose dimensions are in another order there is transposed where it
+enters and where it leaves.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from et_backends.tosa.compiler.arithmetic import NODES
 from et_backends.tosa.compiler.integers import Integers
 from et_backends.tosa.compiler.legalizer import Legalizer, is_tosa, memory_order
 from et_backends.tosa.compiler.rules import RULES
@@ -58,7 +59,7 @@ class LegalizeToTosaPass(ModulePass):
 def legalized(method: FuncOp, symbols: Globals) -> list[Diagnostic]:
     """Legalize a method in place; what is said against ops of it, which then stay."""
     block = method.body.block
-    t = Legalizer(symbols)
+    t = Legalizer(symbols, NODES)
     first = block.first_op
     assert first is not None
     t.before(first)
