@@ -11,7 +11,7 @@ The module of a `BackendPackage` is imported to look at any backend, so it shoul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -46,6 +46,16 @@ class BackendPackage:
     """A class of `et_vm.Backend`."""
     decoder: str = ""
     """A function of a blob (`memoryview`) and its compile specs (`dict[str, bytes]`) that returns lines of text."""
+    writes: str = ""
+    """A function of a blob (`memoryview`) that returns the `et_schema.delegate_blobs.BlobWrites` of its calls. Raises
+    `et_schema.errors.InvalidFile` for a damaged one.
+    """
+    graph: str = ""
+    """A function of the op of a delegate that returns a `DelegateGraph` (`et_ir.passes.raising.delegate_types`) or
+    None: how the sizes of its results depend on its inputs.
+    """
+    raising: Sequence[str] = ()
+    """Names of the passes, in order, that turn delegates of a raised program into edge ops."""
     dialects: Mapping[str, str] = field(default_factory=dict[str, str])
     """xDSL dialects by name."""
     passes: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -1,33 +1,43 @@
-"""Outputs of delegates, and the inputs that they update, by known formats."""
+"""Outputs of delegates, and the inputs that they update, by the readers of backend packages."""
 
 from __future__ import annotations
 
-from et_schema.errors import InvalidFile
-from et_schema.native import read_native
-from et_schema.xnnpack import read_xnnpack
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
-__all__ = ["outputs_of_blob", "updates_of_blob"]
+from et_schema.backend_packages import backend_packages, load_part
+from et_schema.errors import InvalidFile
+
+__all__ = ["BlobWrites", "outputs_of_blob", "updates_of_blob"]
+
+
+class BlobWrites(NamedTuple):
+    """The values that a delegate writes."""
+
+    outputs: int
+    """Their number."""
+    updates: Mapping[int, int] = {}
+    """The outputs that are an input with other elements in some places, by number, and each one's input."""
 
 
 def outputs_of_blob(backend: str, blob: memoryview) -> int | None:
     """The number of values that a delegate writes; `None` for a format that is not known, and for a damaged blob."""
+    found = _writes(backend, blob)
+    return None if found is None else found.outputs
+
+
+def updates_of_blob(backend: str, blob: memoryview) -> Mapping[int, int]:
+    """The outputs that are an input with other elements in some places, by number, and each one's input."""
+    found = _writes(backend, blob)
+    return {} if found is None else found.updates
+
+
+def _writes(backend: str, blob: memoryview) -> BlobWrites | None:
+    place = backend_packages().places("writes").get(backend)
+    if place is None:
+        return None
+    reader: Callable[[memoryview], BlobWrites] = load_part(place)
     try:
-        match backend:
-            case "XnnpackBackend":
-                return len(read_xnnpack(blob).graph.output_ids)
-            case "NativeBackend":
-                return len(read_native(blob).outputs)
-            case _:
-                return None
+        return reader(blob)
     except InvalidFile:
         return None
-
-
-def updates_of_blob(backend: str, blob: memoryview) -> dict[int, int]:
-    """The outputs that are an input with other elements in some places, by number, and each one's input."""
-    if backend != "NativeBackend":
-        return {}
-    try:
-        return {one.output: one.input for one in read_native(blob).updates}
-    except InvalidFile:
-        return {}

@@ -21,6 +21,7 @@ from hashlib import sha256
 from math import prod
 from typing import Annotated, Final
 
+from et_schema.delegate_blobs import BlobWrites
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.reader import Reader, Source
 from et_schema.scalar_type import ScalarType
@@ -51,6 +52,7 @@ __all__ = [
     "check_room",
     "evaluate_size",
     "interface_symbol",
+    "native_writes",
     "read_native",
     "serialize_native",
 ]
@@ -232,6 +234,12 @@ def read_native(buffer: Source) -> NativeProgram:
         error.code = Error.DelegateInvalidCompatibility
         raise
     return program
+
+
+def native_writes(blob: memoryview) -> BlobWrites:
+    """The values that a delegate writes. Raises `InvalidFile(DelegateInvalidCompatibility)`."""
+    program = read_native(blob)
+    return BlobWrites(len(program.outputs), {one.output: one.input for one in program.updates})
 
 
 def serialize_native(program: NativeProgram) -> bytes:

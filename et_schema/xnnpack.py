@@ -9,6 +9,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from et_schema.delegate_blobs import BlobWrites
 from et_schema.errors import Error, InvalidFile
 from et_schema.graph_blob import MAGIC_AT, decode_graph, pack_header, split_blob
 from et_schema.reader import Source
@@ -60,6 +61,11 @@ def read_xnnpack(buffer: Source) -> XnnpackBlob:
     except InvalidFile as error:
         error.code = Error.DelegateInvalidCompatibility
         raise
+
+
+def xnnpack_writes(blob: memoryview) -> BlobWrites:
+    """The values that a delegate writes. Raises as `read_xnnpack` does."""
+    return BlobWrites(len(read_xnnpack(blob).graph.output_ids))
 
 
 def _read(blob: memoryview) -> XnnpackBlob:

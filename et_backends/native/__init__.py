@@ -11,6 +11,7 @@ PACKAGE: Final = BackendPackage(
     compiler="et_ir.backends.native.partitioner:BACKEND",
     runtime="et_vm.backends.native.backend:NativeBackend",
     decoder="et_tools.info.native_lines:native_lines",
+    writes="et_schema.native:native_writes",
     dialects={
         "native": "et_ir.dialects.native:Native",
     },

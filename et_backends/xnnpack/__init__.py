@@ -11,6 +11,9 @@ PACKAGE: Final = BackendPackage(
     compiler="et_ir.backends.xnnpack.partitioner:BACKEND",
     runtime="et_vm.backends.xnnpack.backend:XnnpackBackend",
     decoder="et_tools.info.xnnpack_lines:xnnpack_lines",
+    writes="et_schema.xnnpack:xnnpack_writes",
+    graph="et_ir.passes.raising.xnnpack_result_types:delegate_graph",
+    raising=("open-xnnpack", "raise-xnnpack"),
     dialects={
         "xnnpack": "et_ir.dialects.xnnpack:Xnnpack",
     },

@@ -156,14 +156,14 @@ def _times(program: ModuleOp, forms: Sequence[_Form], delegate: Delegate, timer:
 
 def _compiled(program: ModuleOp, partitioner: Partitioner, delegate: Delegate) -> bytes | None:
     """A file of the program, delegated to one backend; None where the backend fails, or et-vm does not have it."""
-    from et_ir.backends.nested import NestedProgramBackend
+    from et_ir.delegation.backends_by_name import details_of
     from et_ir.delegation.specs import CompileSpec
 
     module = program.clone()
     try:
         with explained(None):
             delegate(module, [partitioner])
-            made = NestedProgramBackend.preprocess(module, [CompileSpec("share", b"0")])
+            made = details_of("NestedProgramBackend").preprocess(module, [CompileSpec("share", b"0")])
     except PassReport as error:
         _LOG.warning("a backend is not among those that a partition can go to: %s", error)
         return None

@@ -13,6 +13,7 @@ from et_ir.driver.managers import EdgeProgramManager
 from et_ir.driver.presets import DEFAULT, preset
 from et_ir.driver.stages import Stage, run_stages
 from et_ir.verification import verify_module
+from et_schema.backend_packages import backend_packages
 from et_schema.wording import worded
 
 if TYPE_CHECKING:
@@ -26,23 +27,22 @@ _KNOWN: Final = frozenset({"aten", "executorch_prim"})
 
 def raising_passes(level: str = DEFAULT) -> list[ModulePass]:
     """The passes from executorch-level plans to edge programs. Raises `ValueError` for an unknown level."""
-    from et_ir.passes.backend.open_xnnpack import OpenXnnpackPass
+    from et_ir.passes import load_pass
     from et_ir.passes.common.canonicalize import CanonicalizePass
     from et_ir.passes.common.constant_fold import ConstantFoldPass
     from et_ir.passes.common.cse import CsePass
     from et_ir.passes.common.dce import DcePass
     from et_ir.passes.core_to_edge.remove_redundant_copies import RemoveRedundantCopiesPass
     from et_ir.passes.raising.raise_plans import RaisePlansPass
-    from et_ir.passes.raising.raise_xnnpack import RaiseXnnpackPass
     from et_ir.passes.verify.verify_backend import VerifyBackendPass
 
+    delegates = [name for package in backend_packages().found.values() for name in package.raising]
     simplify: list[ModulePass] = []
     if preset(level).simplify:
         simplify = [RemoveRedundantCopiesPass(), CanonicalizePass(), ConstantFoldPass(), CsePass()]
     return [
         RaisePlansPass(),
-        OpenXnnpackPass(),
-        RaiseXnnpackPass(),
+        *(load_pass(name)() for name in delegates),
         *simplify,
         DcePass(),
         VerifyBackendPass(),

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from et_schema.backend_packages import ENTRY_POINTS, BackendPackage, Packages, backend_packages, load_part
-from et_schema.errors import Error, ExecutorchError
+from et_schema.delegate_blobs import BlobWrites, outputs_of_blob, updates_of_blob
+from et_schema.errors import Error, ExecutorchError, InvalidFile
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def test_parts_of_all_packages():
     packages = backend_packages()
     assert packages.failures == {}
     assert {"tosa", "xnnpack"} <= packages.found.keys()
-    for part in ("compiler", "runtime", "decoder"):
+    for part in ("compiler", "runtime", "decoder", "writes", "graph"):
         for backend_id, place in packages.places(part).items():
             loaded = load_part(place)
             if part == "compiler":
@@ -72,6 +73,24 @@ def test_failures(publish, monkeypatch):
         "twice": "two packages install it: mine:PACKAGE, other:PACKAGE; remove one",
         "wrong": "mine:other is 1, not a BackendPackage",
     }
+
+
+def test_writes_of_a_blob(publish, monkeypatch):
+    """The reader of a package says what its delegates write; without one, and of a damaged blob, nothing is known."""
+
+    def writes(blob):
+        if not blob:
+            raise InvalidFile("empty")
+        return BlobWrites(len(blob), {1: 0})
+
+    package, other = BackendPackage("Mine", writes="mine:writes"), BackendPackage("Other")
+    monkeypatch.setitem(sys.modules, "mine", SimpleNamespace(PACKAGE=package, OTHER=other, writes=writes))
+    publish(("mine", "mine:PACKAGE"), ("other", "mine:OTHER"))
+    found = [
+        (outputs_of_blob(name, memoryview(blob)), updates_of_blob(name, memoryview(blob)))
+        for name, blob in (("Mine", b"ab"), ("Mine", b""), ("Other", b"ab"))
+    ]
+    assert found == [(2, {1: 0}), (None, {}), (None, {})]
 
 
 def test_one_of_each():
