@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-__all__ = ["command_wording", "data_file", "in_words", "worded"]
+__all__ = ["command_wording", "count", "data_file", "in_words", "worded"]
 
 _depth = [0]
 
@@ -33,6 +33,11 @@ def data_file(*, more: bool = False) -> str:
         command=", for each if there are several",
     )
     return f"{one}{several}" if more else one
+
+
+def count(number: int, noun: str) -> str:
+    """`1 input`, `2 inputs`, `1,000 inputs`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def in_words(count: int, noun: str) -> str:

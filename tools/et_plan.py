@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING
 from et_schema.file_kinds import kind_of
 from et_schema.program import FILE_IDENTIFIER
 from et_schema.whole_numbers import shortened
+from et_schema.wording import count
 from et_tools.arguments import CommandParser, natural_number
 from et_tools.exit_codes import ExitCode, UsageError, guarded
 from et_tools.info.instances import plan_facts
 from et_tools.output import check_output, is_same_file, write_file
-from et_tools.vm_files import count
 
 if TYPE_CHECKING:
     from et_ir.passes.memory.plan_memory.instances import PlannedArena

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from et_schema.wording import count
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, write_stdout
 from et_tools.vm_backends import chosen_backends
-from et_tools.vm_files import count, open_data
+from et_tools.vm_files import open_data
 from et_tools.vm_inputs import Input, is_registered, load_arrays, method_inputs, method_name
 from et_tools.vm_kernels import chosen_kernels
 from et_vm.backend import NativeOptions

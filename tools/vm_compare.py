@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from et_schema.errors import ExecutorchError
+from et_schema.wording import count
 from et_tools.check_passes import Deviation, deviations
 from et_tools.comparison.matching import Pair, match_values
 from et_tools.comparison.recording import ObservedValue
@@ -22,7 +23,7 @@ from et_tools.level_runs import ModuleRun
 from et_tools.messages import print_message
 from et_tools.progress import activity
 from et_tools.streams import fit, line_width
-from et_tools.vm_files import BadFile, count
+from et_tools.vm_files import BadFile
 from et_tools.vm_inputs import method_inputs, method_name
 
 __all__ = ["compare_files"]

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from et_schema.errors import InputError
+from et_schema.wording import count
 from et_tools.exit_codes import ExitCode, UsageError
 from et_tools.vm_backends import chosen_backends, chosen_native
-from et_tools.vm_files import chosen_platform, count, open_data, open_program
+from et_tools.vm_files import chosen_platform, open_data, open_program
 from et_tools.vm_inputs import method_inputs, method_name
 from et_tools.vm_kernels import chosen_kernels
 from et_vm.run.interpreter import MAX_INSTRUCTIONS

@@ -87,8 +87,3 @@ def show_bytes(count: int) -> str:
         if count >= scale:
             return f"{count / scale:.3g} {unit}"
     return f"{count} B"
-
-
-def count(number: int, noun: str) -> str:
-    """`1 input`, `2 inputs`, `1,000 inputs`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -11,8 +11,8 @@ import numpy as np
 
 from et_schema.diagnostics import did_you_mean
 from et_schema.whole_numbers import MAX_WHOLE_NUMBER, shortened, whole_number
+from et_schema.wording import count
 from et_tools.exit_codes import UsageError
-from et_tools.vm_files import count
 
 if TYPE_CHECKING:
     from et_schema.scalar_type import ScalarType

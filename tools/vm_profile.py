@@ -8,11 +8,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from et_schema.wording import count
 from et_tools.exit_codes import UsageError
 from et_tools.measurement import measure_as_told, measured_peak
 from et_tools.output import check_output, write_file
 from et_tools.streams import fit, line_width
-from et_tools.vm_files import chosen_platform, count, open_program, show_bytes
+from et_tools.vm_files import chosen_platform, open_program, show_bytes
 
 if TYPE_CHECKING:
     from et_tools.measurement import Measurement

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from et_schema.errors import InputError
+from et_schema.wording import count
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, check_output_folder
 from et_tools.streams import fit, line_width
 from et_tools.vm_backends import chosen_backends, chosen_native
-from et_tools.vm_files import chosen_platform, count, open_data, open_program, show_bytes
+from et_tools.vm_files import chosen_platform, open_data, open_program, show_bytes
 from et_tools.vm_inputs import Input, is_registered, method_inputs, method_name
 from et_tools.vm_kernels import chosen_kernels
 from et_vm.program import Program

@@ -8,11 +8,12 @@ import sys
 from typing import Any
 
 from et_schema.errors import ExecutorchError
+from et_schema.wording import count
 from et_tools.exit_codes import ExitCode
 from et_tools.messages import print_message
 from et_tools.vm_backends import chosen_backends, chosen_native
 from et_tools.vm_errors import describe, exit_code_of_error
-from et_tools.vm_files import chosen_platform, count, open_data
+from et_tools.vm_files import chosen_platform, open_data
 from et_tools.vm_kernels import chosen_kernels
 
 

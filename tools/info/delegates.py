@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from et_tools.vm_files import count
+from et_schema.wording import count
 
 if TYPE_CHECKING:
     from et_schema.program import CompileSpec

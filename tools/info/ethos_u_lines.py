@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from et_tools.vm_files import count
+from et_schema.wording import count
 
 if TYPE_CHECKING:
     from et_schema.vela import VelaTensor

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
+from et_schema.wording import count
 from et_tools.info.tensors import describe, tensor_facts
-from et_tools.vm_files import count
 from et_vm.verify.guard_checks import guards_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from et_tools.vm_files import count
+from et_schema.wording import count
 
 if TYPE_CHECKING:
     from et_schema.tosa_graph import TosaBasicBlock, TosaOperator

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from et_tools.vm_files import count
+from et_schema.wording import count
 
 if TYPE_CHECKING:
     from et_schema.vkgraph_tables import GraphTypes, OperatorCall, VkGraph, VkTensor

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from et_schema.wording import count
 from et_tools.info.tensors import describe, tensor_facts, tensor_name
-from et_tools.vm_files import count
 
 if TYPE_CHECKING:
     from et_schema.program import Tensor
