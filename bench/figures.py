@@ -20,14 +20,14 @@ PAGE: Final = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- figures: python -m bench -->\n", "<!-- end of figures -->\n"
 
 NOT_NATIVE: Final = (
-    ":!et_ir/backends/native",
+    ":!et_backends/native/compiler",
     ":!et_ir/dialects/native",
-    ":!et_vm/backends/native",
+    ":!et_backends/native/runtime",
     ":!et_schema/native.py",
 )
 """Leaves out the native backend, which only `bench.native` measures."""
-COMPILER: Final = ("et_ir", "et_ops", "et_schema", *NOT_NATIVE)
-RUNTIME: Final = ("et_vm", "et_schema", *NOT_NATIVE)
+COMPILER: Final = ("et_backends", "et_ir", "et_ops", "et_schema", *NOT_NATIVE)
+RUNTIME: Final = ("et_backends", "et_vm", "et_schema", *NOT_NATIVE)
 BOTH: Final = ("et_vm", *COMPILER)
 
 

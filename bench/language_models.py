@@ -466,9 +466,9 @@ def _model(size: str) -> Any:
 
 def _compile(size: str, mode: str, backend: str, path: Path) -> dict[str, Any]:
     from bench.machine import best_instruction_set
+    from et_backends.native.compiler import NativePartitioner
+    from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
     from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-    from et_ir.backends.native import NativePartitioner
-    from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
     from et_ir.language_models import Sizes as DecoderSizes
     from et_ir.language_models import export_decoder
 

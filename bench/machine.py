@@ -11,10 +11,10 @@ from functools import cache
 
 import numpy as np
 
+from et_backends.native.runtime.threads import Code, shared_pool
 from et_schema.native import ENTRY
-from et_vm.backends.native.cpu import cpu_features, machine
-from et_vm.backends.native.elf import LoadedObject, load_object
-from et_vm.backends.native.threads import Code, shared_pool
+from et_vm.backends.cpu import cpu_features, machine
+from et_vm.backends.elf import LoadedObject, load_object
 
 ACCUMULATORS = 12
 """Independent sums: more than the latency of a multiply-add times how many start in a cycle."""
@@ -25,7 +25,7 @@ PART = 1 << 28
 
 def best_instruction_set() -> str:
     """The most capable instruction set that the compiler knows and this machine has."""
-    from et_ir.codegen.object_code import INSTRUCTION_SETS
+    from et_backends.codegen.object_code import INSTRUCTION_SETS
 
     features = cpu_features()
     return next(name for name, one in INSTRUCTION_SETS.items() if features.issuperset(one.cpu_flags))
@@ -118,7 +118,7 @@ end:
 @cache
 def _loaded(loop: Callable[[int], str]) -> LoadedObject:
     """A loop as machine code."""
-    from et_ir.codegen.object_code import INSTRUCTION_SETS, object_code
+    from et_backends.codegen.object_code import INSTRUCTION_SETS, object_code
 
     target = INSTRUCTION_SETS[best_instruction_set()]
     number = machine()
@@ -153,7 +153,7 @@ def multiply_adds(threads: int) -> Callable[[], object]:
 
 def operations(threads: int) -> int:
     """Floating-point operations of a run: two for each multiply-add."""
-    from et_ir.codegen.object_code import INSTRUCTION_SETS
+    from et_backends.codegen.object_code import INSTRUCTION_SETS
 
     return 2 * threads * TURNS * ACCUMULATORS * INSTRUCTION_SETS[best_instruction_set()].lanes
 

@@ -94,18 +94,18 @@ def compile_stock(program: torch.export.ExportedProgram) -> bytes:
 
 def compile_for_xnnpack(program: torch.export.ExportedProgram) -> bytes:
     """Our compiler with our partitioner for XNNPACK."""
+    from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
     from et_ir import to_edge_transform_and_lower
-    from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 
     return to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner()).to_executorch().buffer
 
 
 def compile_native(program: torch.export.ExportedProgram) -> bytes:
     """Our compiler with the native backend, for the instruction set of this machine."""
+    from et_backends.codegen.object_code import INSTRUCTION_SETS
+    from et_backends.native.compiler import NativePartitioner
     from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-    from et_ir.backends.native import NativePartitioner
-    from et_ir.codegen.object_code import INSTRUCTION_SETS
-    from et_vm.backends.native.cpu import cpu_features
+    from et_vm.backends.cpu import cpu_features
 
     features = cpu_features()
     best = next(name for name, one in INSTRUCTION_SETS.items() if features.issuperset(one.cpu_flags))

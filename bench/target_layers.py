@@ -32,13 +32,13 @@ from xdsl.rewriter import Rewriter
 
 from bench.measure import print_table, progress
 from bench.subjects import quiet
+from et_backends.codegen.kernels.integer_operands import IntegerOperands, integer_operands
+from et_backends.codegen.kernels.windows import Window, window_of
+from et_backends.freestanding.compiler.interface import Interface
+from et_backends.freestanding.compiler.programs import FreestandingObject, compile_freestanding
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.whole_program import WholeProgramPartitioner
 from et_ir.analysis.dim_orders import NHWC
-from et_ir.backends.freestanding.compiler import FreestandingObject, compile_freestanding
-from et_ir.backends.freestanding.interface import Interface
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
-from et_ir.backends.freestanding.whole_program import WholeProgramPartitioner
-from et_ir.codegen.kernels.integer_operands import IntegerOperands, integer_operands
-from et_ir.codegen.kernels.windows import Window, window_of
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.edge.attributes import with_dim_order
 from et_ir.dialects.program import GetOp, GlobalOp

@@ -21,8 +21,8 @@ import torch
 from bench.measure import print_table, progress
 from bench.subjects import quiet
 from bench.target_layers import NETWORKS
-from et_ir.backends.freestanding.compiler import FreestandingObject, compile_program
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.programs import FreestandingObject, compile_program
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
 from et_ir.quantization import quantize
 from examples.models.mobilenet_v2 import mobilenet_v2_small
 

@@ -23,8 +23,8 @@ MODELS = ("mobilenet_v2", "resnet18", "bert", "llama")
 def row(name: str, backend: str, rounds: int) -> list[str]:
     """The times of one model, portable or through XNNPACK."""
     from bench.subjects import subject
+    from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
     from et_ir import to_edge_transform_and_lower
-    from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
     from et_vm import Program
     from et_vm.devtools.profiling import ProfileRecorder
     from et_vm.platform import Platform

@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from dev.docstrings import field_docstrings, in_a_line, paragraphs
 
@@ -276,11 +276,12 @@ def _item(name: str, item: Any) -> Iterator[str]:
             yield from _member(name, attribute, member)
 
 
+_PACKAGES: Final = ("et_backends", "et_ir", "et_schema", "et_vm")
+
+
 def _own(cls: type) -> list[type]:
     """The class and its bases that are this project's."""
-    return [
-        base for base in cls.__mro__ if base.__module__.partition(".")[0] in ("et_ir", "et_schema", "et_vm")
-    ]
+    return [base for base in cls.__mro__ if base.__module__.partition(".")[0] in _PACKAGES]
 
 
 def _fields(cls: type[Any]) -> list[str]:

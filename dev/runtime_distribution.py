@@ -1,8 +1,9 @@
 """Sources of the distribution `et-vm`: what runs programs, without the compiler.
 
-It has `et_vm`, the command `et-vm`, and what these import, but for modules that cannot be imported without the
-compiler, xDSL or torch, and for what only makes C sources. Where a module that stays imports one that does not, it does
-so in a function, and the command says what to install: `test/unit/dev/test_runtime_distribution.py` checks both.
+It has `et_vm`, the command `et-vm`, and what these import, but for backends' compilers, for modules that cannot be
+imported without a compiler, xDSL or torch, and for what only makes C sources. Where a module that stays imports one
+that does not, it does so in a function, and the command says what to install:
+`test/unit/dev/test_runtime_distribution.py` checks both.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ LIBRARY: Final = "et_vm"
 COMMAND: Final = "tools.et_vm"
 SUBSTITUTE: Final = "tools.compiler_missing"
 """The commands that the distribution lacks."""
-PACKAGES: Final = ("et_ops", "et_schema", LIBRARY, "et_backends", "tools")
+BACKENDS: Final = "et_backends"
+AT_RUN_TIME: Final = ("format", "lines", "runtime")
+"""The parts of a backend's package that run programs; its record has all."""
+PACKAGES: Final = ("et_ops", "et_schema", LIBRARY, BACKENDS, "tools")
 COMPILER: Final = ("et_ir", "torch", "xdsl")
 """Packages that nothing of the distribution is to need."""
 BUILD: Final = "tools.vm_build"
@@ -40,7 +44,8 @@ _OWN_NAME: Final = "NAME: str = PROJECT\n", "NAME: str = RUNTIME\n"
 def runtime_modules(root: Path) -> dict[str, Path]:
     """The files of the modules that the distribution has, by their names."""
     files = modules(root, PACKAGES)
-    left_out = {BUILD, *_importing(files, COMPILER)}
+    compilers = {name for name in files if _is_compiler(name)}
+    left_out = {BUILD, *compilers, *_importing(files, {*COMPILER, *compilers})}
     graph = dependencies(root, PACKAGES, tests="")
     library = (name for name in files if _is_in(name, LIBRARY) and not _is_in(name, BUILT_FROM))
     rest = [COMMAND, SUBSTITUTE, *library]
@@ -56,6 +61,12 @@ def runtime_modules(root: Path) -> dict[str, Path]:
 
 def _is_in(name: str, package: str) -> bool:
     return name == package or name.startswith(f"{package}.")
+
+
+def _is_compiler(name: str) -> bool:
+    """Whether a module is a part of a backend that only compiles programs."""
+    package, *parts = name.split(".")
+    return package == BACKENDS and len(parts) > 1 and parts[1] not in AT_RUN_TIME
 
 
 def _loaded(name: str, files: Mapping[str, Path]) -> set[str]:

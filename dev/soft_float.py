@@ -1,4 +1,4 @@
-"""Soft-float routines as LLVM assembly, from `et_ir/backends/freestanding/soft_float.c`.
+"""Soft-float routines as LLVM assembly, from `et_backends/freestanding/compiler/soft_float.c`.
 
 python -m dev.soft_float            # write
 python -m dev.soft_float --check    # exit 1 if the file is out of date
@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "et_ir" / "backends" / "freestanding"
+FOLDER = Path(__file__).parents[1] / "et_backends" / "freestanding" / "compiler"
 SOURCE, TARGET = FOLDER / "soft_float.c", FOLDER / "soft_float.ll"
 OPTIONS = (
     "-target",

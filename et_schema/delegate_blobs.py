@@ -1,4 +1,4 @@
-"""Outputs of delegates, and the inputs that they update, by the readers of backend packages."""
+"""Outputs of delegates and updates of inputs, read by backend packages."""
 
 from __future__ import annotations
 

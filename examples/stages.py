@@ -25,7 +25,7 @@ Ops = Mapping[str, int]
 
 def compiler_key() -> str:
     """Changes whenever recompiling could give another file."""
-    return digest(package("et_ir"), package("et_schema"), torch.__version__)
+    return digest(*map(package, ("et_backends", "et_ir", "et_schema")), torch.__version__)
 
 
 def exported_ops(program: torch.export.ExportedProgram) -> Ops:

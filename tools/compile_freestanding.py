@@ -22,8 +22,8 @@ from et_tools.output import write_stdout
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from et_ir.backends.freestanding.compiler import FreestandingObject
-    from et_ir.codegen.object_code import InstructionSet
+    from et_backends.codegen.object_code import InstructionSet
+    from et_backends.freestanding.compiler.programs import FreestandingObject
     from et_ir.driver.kept import KeptOperators
 
 __all__ = ["Freestanding", "chosen_freestanding"]
@@ -45,9 +45,9 @@ class Freestanding:
 
         The header of an object or archive is written beside it.
         """
-        from et_ir.backends.freestanding.compiler import compile_freestanding
-        from et_ir.backends.freestanding.fit import fitted, usage
-        from et_ir.backends.freestanding.header import is_header
+        from et_backends.freestanding.compiler.fit import fitted, usage
+        from et_backends.freestanding.compiler.header import is_header
+        from et_backends.freestanding.compiler.programs import compile_freestanding
         from et_schema.files import atomic_files
 
         assert self.target is not None
@@ -89,7 +89,7 @@ def _name(args: argparse.Namespace) -> str:
     """
     if args.prefix is not None:
         if re.fullmatch(r"[A-Za-z_]\w*", args.prefix, re.ASCII) is None:
-            from et_ir.backends.freestanding.interface import c_name
+            from et_backends.freestanding.compiler.interface import c_name
 
             raise UsageError(f"--prefix {args.prefix}: expected a name in C, such as {c_name(args.prefix)}")
         return args.prefix
@@ -108,7 +108,7 @@ def chosen_freestanding(args: argparse.Namespace) -> Freestanding:
     only = [option for option, given in (("--pic", args.pic), ("--prefix", args.prefix)) if given]
     if args.target in (None, *TARGETS) and args.emit not in FREESTANDING_FORMS and not only:
         return Freestanding()
-    from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+    from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
 
     target = FREESTANDING_TARGETS.get(args.target or DEFAULT_TARGET)
     if target is None:

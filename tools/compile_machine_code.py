@@ -17,7 +17,7 @@ from et_tools.output import write_stdout
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from et_ir.codegen.object_code import InstructionSet
+    from et_backends.codegen.object_code import InstructionSet
 
 __all__ = ["MachineCode", "chosen_machine_code"]
 
@@ -36,18 +36,18 @@ class MachineCode:
             yield
             return
         if self.level == "tosa":
-            from et_ir.backends.tosa.backend import observed as observed_tosa
+            from et_backends.tosa.compiler.backend import observed as observed_tosa
 
             with observed_tosa(self._legalized):
                 yield
             return
         if self.level == "spirv":
-            from et_ir.backends.vulkan.pipeline import observed as observed_shaders
+            from et_backends.vulkan.compiler.pipeline import observed as observed_shaders
 
             with observed_shaders(self._printed):
                 yield
             return
-        from et_ir.codegen.pipeline import observed
+        from et_backends.codegen.pipeline import observed
 
         with observed(self._reached):
             yield
@@ -55,7 +55,7 @@ class MachineCode:
     def _legalized(self, module: ModuleOp) -> None:
         from xdsl.context import Context
 
-        from et_ir.backends.tosa.passes.inline_tosa_constants import InlineTosaConstantsPass
+        from et_backends.tosa.passes.inline_tosa_constants import InlineTosaConstantsPass
 
         shown = module.clone()
         InlineTosaConstantsPass().apply(Context(), shown)
@@ -70,7 +70,7 @@ class MachineCode:
 
     def _reached(self, level: str, target: InstructionSet, module: ModuleOp) -> None:
         if level == "llvm" and self.level == "asm":
-            from et_ir.codegen.object_code import assembly
+            from et_backends.codegen.object_code import assembly
 
             self.texts.append(f"# {target.name}\n{assembly(module, target)}")
         elif level == self.level:

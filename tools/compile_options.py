@@ -125,7 +125,7 @@ def _check_emitted(args: argparse.Namespace, command: str, *, is_program: bool) 
 
 def _program_target(args: argparse.Namespace) -> str:
     """What else to leave out for a program."""
-    from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+    from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
 
     return f", and --target {args.target}, a processor" if args.target in FREESTANDING_TARGETS else ""
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
 from et_ir.driver.presets import DEFAULT, PRESETS
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.lookup import target_names

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-from et_ir.backends.freestanding.microcontrollers import processor_hint
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.microcontrollers import processor_hint
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
 from et_ir.targets.lookup import (
     DEFAULT,
     TARGETS,

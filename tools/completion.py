@@ -70,7 +70,7 @@ def _passes() -> Sequence[str]:
 
 
 def _targets() -> Sequence[str]:
-    from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+    from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
     from et_ir.targets.lookup import target_names
 
     return [*target_names(), *FREESTANDING_TARGETS]

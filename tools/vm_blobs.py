@@ -76,10 +76,10 @@ _LEAST: Final = 1 << 29
 
 def _tosa(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """What operators derive of constants that they share may be any multiple of the blob, so that it is limited."""
+    from et_backends.tosa.runtime.program import TosaProgram
     from et_schema.errors import ExecutorchError
     from et_schema.tosa import read_tosa
     from et_vm.backends.accounting import Accountant
-    from et_vm.backends.tosa.program import TosaProgram
     from et_vm.platform import Platform
     from et_vm.work import WorkMeter
 
@@ -130,7 +130,7 @@ def _native(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execut
     """Every object is linked, for whichever machine it is, and none is run; the portable program is verified."""
     from et_schema.errors import InvalidFile
     from et_schema.native import CALL, ENTRY, PREPARE, SERVE, read_native
-    from et_vm.backends.native.elf import link_object, machine_of
+    from et_vm.backends.elf import link_object, machine_of
 
     try:
         program = read_native(blob)

@@ -30,17 +30,24 @@ class Area(NamedTuple):
 AREAS: Final = (
     Area("rules", ("et_ops/inference/*",), 3),
     Area("facts", ("et_ops/*",), 2),
-    Area("format", ("et_schema/*",), 2),
-    Area("passes", ("et_ir/passes/*", "et_ir/codegen/passes/*"), 4),
+    Area("format", ("et_schema/*", "et_backends/*/format*"), 2),
+    Area("passes", ("et_ir/passes/*", "et_backends/codegen/passes/*"), 4),
     Area("planner", ("et_ir/planning/*",), 2),
-    Area("code generator", ("et_ir/codegen/*",), 3),
-    Area("back ends", ("et_ir/backends/*", "et_ir/delegation/*"), 3),
+    Area("code generator", ("et_backends/codegen/*",), 3),
+    Area(
+        "back ends",
+        (
+            *("et_ir/backends/*", "et_ir/delegation/*", "et_backends/*/compiler*"),
+            *("et_backends/*/passes/*", "et_backends/*/raising/*", "et_backends/*/dialect/*"),
+        ),
+        3,
+    ),
     Area("frontend", ("et_ir/frontend/*", "et_ir/quantization/*"), 2),
     Area("compiler", ("et_ir/*",), 4),
     Area("kernels", ("et_vm/kernels/*",), 4),
     Area("reader", ("et_vm/load/*", "et_vm/verify/*"), 3),
-    Area("runtime", ("et_vm/*",), 3),
-    Area("commands", ("tools/*",), 1),
+    Area("runtime", ("et_vm/*", "et_backends/*/runtime*"), 3),
+    Area("commands", ("tools/*", "et_backends/*/lines.py"), 1),
 )
 
 

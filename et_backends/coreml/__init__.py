@@ -8,7 +8,7 @@ __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
     backend_id="CoreMLBackend",
-    compiler="et_ir.backends.coreml.partitioner:BACKEND",
-    runtime="et_vm.backends.coreml.backend:CoremlRuntime",
-    decoder="et_tools.info.coreml_lines:coreml_lines",
+    compiler="et_backends.coreml.compiler.partitioner:BACKEND",
+    runtime="et_backends.coreml.runtime.backend:CoremlRuntime",
+    decoder="et_backends.coreml.lines:coreml_lines",
 )

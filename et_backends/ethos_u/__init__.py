@@ -8,6 +8,6 @@ __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
     backend_id="EthosUBackend",
-    compiler="et_ir.backends.ethos_u.partitioner:BACKEND",
-    decoder="et_tools.info.ethos_u_lines:ethos_u_lines",
+    compiler="et_backends.ethos_u.compiler.partitioner:BACKEND",
+    decoder="et_backends.ethos_u.lines:ethos_u_lines",
 )

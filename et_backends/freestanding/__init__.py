@@ -8,10 +8,10 @@ __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
     passes={
-        "fold-empty-tensors": "et_ir.backends.freestanding.fold_empty_tensors:FoldEmptyTensorsPass",
-        "narrow-selections": "et_ir.backends.freestanding.narrow_selections:NarrowSelectionsPass",
-        "pools-to-means": "et_ir.backends.freestanding.pools_to_means:PoolsToMeansPass",
-        "sequential-loops": "et_ir.backends.freestanding.sequential_loops:SequentialLoopsPass",
-        "split-complex": "et_ir.backends.freestanding.split_complex:SplitComplexPass",
+        "fold-empty-tensors": "et_backends.freestanding.passes.fold_empty_tensors:FoldEmptyTensorsPass",
+        "narrow-selections": "et_backends.freestanding.passes.narrow_selections:NarrowSelectionsPass",
+        "pools-to-means": "et_backends.freestanding.passes.pools_to_means:PoolsToMeansPass",
+        "sequential-loops": "et_backends.freestanding.passes.sequential_loops:SequentialLoopsPass",
+        "split-complex": "et_backends.freestanding.passes.split_complex:SplitComplexPass",
     },
 )

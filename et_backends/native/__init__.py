@@ -8,9 +8,9 @@ __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
     backend_id="NativeBackend",
-    compiler="et_ir.backends.native.partitioner:BACKEND",
-    runtime="et_vm.backends.native.backend:NativeBackend",
-    decoder="et_tools.info.native_lines:native_lines",
+    compiler="et_backends.native.compiler.partitioner:BACKEND",
+    runtime="et_backends.native.runtime.backend:NativeBackend",
+    decoder="et_backends.native.lines:native_lines",
     writes="et_schema.native:native_writes",
     dialects={
         "native": "et_ir.dialects.native:Native",

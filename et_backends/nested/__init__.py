@@ -8,6 +8,6 @@ __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
     backend_id="NestedProgramBackend",
-    compiler="et_ir.backends.nested:BACKEND",
-    runtime="et_vm.backends.nested:NestedProgramBackend",
+    compiler="et_backends.nested.compiler:BACKEND",
+    runtime="et_backends.nested.runtime:NestedProgramBackend",
 )

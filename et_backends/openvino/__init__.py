@@ -8,6 +8,6 @@ __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
     backend_id="OpenvinoBackend",
-    compiler="et_ir.backends.openvino.partitioner:BACKEND",
-    runtime="et_vm.backends.openvino:OpenvinoBackend",
+    compiler="et_backends.openvino.compiler.partitioner:BACKEND",
+    runtime="et_backends.openvino.runtime:OpenvinoBackend",
 )

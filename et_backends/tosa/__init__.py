@@ -8,15 +8,15 @@ __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
     backend_id="TOSABackend",
-    compiler="et_ir.backends.tosa.partitioner:BACKEND",
-    runtime="et_vm.backends.tosa.backend:TosaRuntime",
-    decoder="et_tools.info.tosa_lines:tosa_lines",
+    compiler="et_backends.tosa.compiler.partitioner:BACKEND",
+    runtime="et_backends.tosa.runtime.backend:TosaRuntime",
+    decoder="et_backends.tosa.lines:tosa_lines",
     dialects={
         "tosa": "et_ir.dialects.tosa:Tosa",
     },
     passes={
-        "fold-tosa-transposes": "et_ir.backends.tosa.passes.fold_tosa_transposes:FoldTosaTransposesPass",
-        "inline-tosa-constants": "et_ir.backends.tosa.passes.inline_tosa_constants:InlineTosaConstantsPass",
-        "legalize-to-tosa": "et_ir.backends.tosa.passes.legalize_to_tosa:LegalizeToTosaPass",
+        "fold-tosa-transposes": "et_backends.tosa.passes.fold_tosa_transposes:FoldTosaTransposesPass",
+        "inline-tosa-constants": "et_backends.tosa.passes.inline_tosa_constants:InlineTosaConstantsPass",
+        "legalize-to-tosa": "et_backends.tosa.passes.legalize_to_tosa:LegalizeToTosaPass",
     },
 )

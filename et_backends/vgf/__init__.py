@@ -8,7 +8,7 @@ __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
     backend_id="VgfBackend",
-    compiler="et_ir.backends.vgf.partitioner:BACKEND",
-    runtime="et_vm.backends.vgf:VgfRuntime",
-    decoder="et_tools.info.vgf_lines:vgf_lines",
+    compiler="et_backends.vgf.compiler.partitioner:BACKEND",
+    runtime="et_backends.vgf.runtime:VgfRuntime",
+    decoder="et_backends.vgf.lines:vgf_lines",
 )

@@ -8,14 +8,14 @@ __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
     backend_id="SpirvBackend",
-    compiler="et_ir.backends.vulkan.partitioner:BACKEND",
-    runtime="et_vm.backends.vulkan.backend:SpirvBackend",
-    decoder="et_tools.info.vulkan_lines:vulkan_lines",
+    compiler="et_backends.vulkan.compiler.partitioner:BACKEND",
+    runtime="et_backends.vulkan.runtime.backend:SpirvBackend",
+    decoder="et_backends.vulkan.lines:vulkan_lines",
     dialects={
         "spirv": "et_ir.dialects.spirv:Spirv",
     },
     passes={
-        "convert-to-spirv": "et_ir.backends.vulkan.passes.convert_to_spirv:ConvertToSpirvPass",
-        "split-parallel-loops": "et_ir.backends.vulkan.passes.split_parallel_loops:SplitParallelLoopsPass",
+        "convert-to-spirv": "et_backends.vulkan.passes.convert_to_spirv:ConvertToSpirvPass",
+        "split-parallel-loops": "et_backends.vulkan.passes.split_parallel_loops:SplitParallelLoopsPass",
     },
 )

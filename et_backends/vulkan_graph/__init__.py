@@ -8,7 +8,7 @@ __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
     backend_id="VulkanBackend",
-    compiler="et_ir.backends.vulkan_graph.partitioner:BACKEND",
-    runtime="et_vm.backends.vkgraph.backend:VulkanGraphBackend",
-    decoder="et_tools.info.vkgraph_lines:vkgraph_lines",
+    compiler="et_backends.vulkan_graph.compiler.partitioner:BACKEND",
+    runtime="et_backends.vulkan_graph.runtime.backend:VulkanGraphBackend",
+    decoder="et_backends.vulkan_graph.lines:vkgraph_lines",
 )

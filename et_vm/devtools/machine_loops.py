@@ -12,7 +12,7 @@ import platform
 from collections.abc import Set
 from dataclasses import dataclass
 
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 
 __all__ = ["Loops", "avx2_loops", "avx512_loops", "best_loops", "neon_loops"]
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from et_schema.errors import ExecutorchError
 from et_schema.files import atomic_writer, cache_file
-from et_vm.backends.native.elf import Image, map_image
+from et_vm.backends.elf import Image, map_image
 from et_vm.devtools.machine_loops import Loops, best_loops
 
 __all__ = ["CACHE", "MachinePeak", "machine_peak", "measured_peak", "processor_name"]

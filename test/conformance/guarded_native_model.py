@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from support.guarded_memory import GuardedPlatform, guarded_bytes
 
+from et_backends.native.runtime.backend import NativeBackend
 from et_vm.backend import BackendInitContext, BackendRegistry, Handle
-from et_vm.backends.native.backend import NativeBackend
 from et_vm.runtime import Runtime
 
 if TYPE_CHECKING:

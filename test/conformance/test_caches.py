@@ -7,8 +7,8 @@ import torch
 from cache_forms import FORMS, Cache, Form, steps
 from whole_copies import whole_copies
 
+from et_backends.native.compiler import NativePartitioner
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
 from et_ir.targets.lookup import DEFAULT
 from et_vm.runtime import Runtime
 

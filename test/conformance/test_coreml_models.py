@@ -19,8 +19,8 @@ import pytest
 import torch
 from example_models import Model, build
 
+from et_backends.coreml.compiler import CoreMLPartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.coreml import CoreMLPartitioner
 from et_schema.pte import read_pte
 from et_vm.runtime import Runtime
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_schema.errors import InvalidFile
 from et_tools.et_compile import main as compile_main
 from et_vm.load.data_files import DataFiles

@@ -11,12 +11,12 @@ from stock import StockRuntime
 from torch import Tensor
 from whole_copies import whole_copies
 
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_backends.native.compiler import NativePartitioner
 from et_ir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge
-from et_ir.backends.native import NativePartitioner
-from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.targets.lookup import DEFAULT
 from et_schema.pte import read_pte
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 from et_vm.runtime import Runtime
 from examples.models.cached_llama import CachedLlama, Step, greedy, methods
 from examples.models.weights import initialise, seeded

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
+from et_backends.nested.compiler import NestedPartitioner
 from et_ir import to_edge
-from et_ir.backends.nested import NestedPartitioner
 from et_ir.driver.managers import ExecutorchBackendConfig
 from et_vm.runtime import Runtime
 

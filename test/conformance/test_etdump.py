@@ -12,8 +12,8 @@ import torch
 from example_models import build
 from torch import nn
 
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import to_edge_transform_and_lower
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_vm.devtools.inspector import Inspector
 from et_vm.runtime import Runtime
 

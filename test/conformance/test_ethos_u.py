@@ -15,9 +15,9 @@ from support.random_quantized import random_program
 from torch import nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+from et_backends.ethos_u.compiler import EthosUCompileSpec, EthosUPartitioner, backend, vela
+from et_backends.tosa.compiler import TosaCompileSpec, TOSAPartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.ethos_u import EthosUCompileSpec, EthosUPartitioner, backend, vela
-from et_ir.backends.tosa import TosaCompileSpec, TOSAPartitioner
 from et_ir.driver.managers import EdgeProgramManager
 from et_ir.quantization import XNNPACKQuantizer, get_symmetric_quantization_config
 from et_schema.pte import read_pte

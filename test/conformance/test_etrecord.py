@@ -16,13 +16,13 @@ from example_models import build
 from quantized_graphs import CASES, STEP
 from torch import nn
 
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_backends.native.compiler import NativePartitioner
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
-from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.etrecord import parse_etrecord
 from et_schema.errors import InvalidFile
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 from et_vm.devtools.comparators import NumericalComparatorBase
 from et_vm.devtools.inspector import Inspector
 from et_vm.runtime import Runtime

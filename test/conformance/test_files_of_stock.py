@@ -25,9 +25,9 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 from torch.nn import functional as F
 
+from et_backends.native.compiler import NativePartitioner
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import ExecutorchBackendConfig, raise_program
-from et_ir.backends.native import NativePartitioner
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.delegation.partitioner import Partitioner
 from et_vm.run.validation import validate
 from et_vm.runtime import Runtime

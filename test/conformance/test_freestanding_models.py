@@ -13,7 +13,7 @@ from example_models import FACTORIES
 from support.accuracy import assert_accurate, in_double
 from torch.utils import _pytree as pytree
 
-from et_ir.backends.freestanding.compiler import compile_program
+from et_backends.freestanding.compiler.programs import compile_program
 from examples.models.cached_llama import cached_llama
 
 SMALL = {

@@ -12,10 +12,10 @@ import torch
 from example_models import Model
 from support.accuracy import assert_accurate
 
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_backends.native.compiler import NativePartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
-from et_ir.codegen.object_code import INSTRUCTION_SETS
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 from et_vm.runtime import Runtime
 
 SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.export import Dim
 from torch.utils import _pytree as pytree
 
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_backends.native.compiler import NativePartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
-from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.dialects.edge import EdgeOp
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 from et_vm.runtime import Runtime
 from examples.models.bert import bert
 from examples.models.llama import llama

@@ -25,8 +25,8 @@ from stock import StockRuntime
 from torch import nn
 from torch.export import Dim, export
 
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.delegation.backends_by_name import find_backend
 from et_ir.emit import EmitOptions, write
 from et_ir.targets.lookup import find_target

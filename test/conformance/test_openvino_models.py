@@ -11,8 +11,8 @@ import pytest
 import torch
 from example_models import Model
 
+from et_backends.openvino.compiler import OpenvinoPartitioner
 from et_ir import to_edge_transform_and_lower
-from et_ir.backends.openvino import OpenvinoPartitioner
 from et_ir.quantization import quantize
 from et_vm.program import Program
 from et_vm.runtime import Runtime

@@ -20,7 +20,7 @@ from sweep.report import known_failures
 from sweep.routes import ROUTES
 from sweep.samples import DTYPES, entries, samples
 
-from et_ir.backends.openvino import blob, export_model
+from et_backends.openvino.compiler import blob, export_model
 
 KNOWN_FAILURES = known_failures()
 CASES = [

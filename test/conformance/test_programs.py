@@ -14,7 +14,7 @@ from routes.expected import EXPECTED
 from routes.routes import ROUTES
 from stock import StockRuntime
 
-from et_ir.backends.openvino import blob, export_model
+from et_backends.openvino.compiler import blob, export_model
 
 
 @pytest.fixture(autouse=True)

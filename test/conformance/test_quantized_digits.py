@@ -14,9 +14,9 @@ from stock import StockRuntime
 from torch import nn
 from torch.export import ExportedProgram
 
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from et_ir.backends import make_partitioner
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_vm.runtime import Runtime
 from examples.digits import network
 from examples.digits.quantized import MODES, evaluate, quantized

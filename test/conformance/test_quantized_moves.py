@@ -13,10 +13,10 @@ from stock import StockRuntime
 from support.quantized_nets import Net
 from torch import Tensor, nn
 
+from et_backends.tosa.compiler import TOSAPartitioner
+from et_backends.tosa.compiler.partitioner import TosaCompileSpec
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.tosa import TOSAPartitioner
-from et_ir.backends.tosa.partitioner import TosaCompileSpec
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.delegation.partitioner import Partitioner
 from et_ir.quantization import quantize
 from et_vm.runtime import Runtime

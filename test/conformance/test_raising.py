@@ -16,11 +16,11 @@ from stock import StockRuntime, compile_stock
 from torch.utils import _pytree as pytree
 from xdsl.utils.exceptions import PassFailedException
 
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_backends.native.compiler import NativePartitioner
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import ExecutorchBackendConfig, raise_program, to_edge
-from et_ir.backends.native import NativePartitioner
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
-from et_ir.codegen.object_code import INSTRUCTION_SETS
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 from et_vm.runtime import Runtime
 
 SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]

@@ -26,9 +26,9 @@ from support.quantized_nets import NETS, made
 from torch import nn
 from torch.nn import functional as F
 
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import ExecutorchBackendConfig, raise_program, to_edge_transform_and_lower
 from et_ir.backends import make_partitioner
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.driver.managers import EdgeProgramManager
 from et_vm.runtime import Runtime
 

@@ -18,6 +18,7 @@ from torch.export import ExportedProgram
 from whole_copies import whole_copies
 from xdsl.context import Context
 
+from et_backends.native.compiler import NativePartitioner
 from et_ir import (
     EdgeCompileConfig,
     EdgeProgramManager,
@@ -26,7 +27,6 @@ from et_ir import (
     to_edge,
     to_edge_transform_and_lower,
 )
-from et_ir.backends.native import NativePartitioner
 from et_ir.delegation.partitioner import Partitioner
 from et_ir.dialects.control import ScanOp
 from et_ir.driver.pipelines import core_aten_passes, edge_passes

@@ -15,9 +15,9 @@ from support.random_quantized import random_program
 from support.vulkan_device import require_device
 from tosa_programs import CASES
 
+from et_backends.tosa.compiler import TOSAPartitioner
+from et_backends.vgf.compiler import VgfPartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.tosa import TOSAPartitioner
-from et_ir.backends.vgf import VgfPartitioner
 from et_ir.delegation.partitioner import Partitioner
 from et_ir.driver.managers import EdgeProgramManager
 from et_ir.quantization import quantize

@@ -46,10 +46,10 @@ with warnings.catch_warnings():
 
 from example_models import Model
 
+from et_backends.vulkan_graph.compiler import VulkanGraphPartitioner
+from et_backends.vulkan_graph.compiler.operators import RESIZED
 from et_ir import ExecutorchBackendConfig
 from et_ir import to_edge_transform_and_lower as ours_to_edge
-from et_ir.backends.vulkan_graph import VulkanGraphPartitioner
-from et_ir.backends.vulkan_graph.operators import RESIZED
 from et_schema.pte import read_pte
 from et_schema.vkgraph import BACKEND, read_vkgraph, serialize_vkgraph
 from et_schema.vkgraph_tables import FILE_IDENTIFIER, Double, VkGraph, VkStorageType, VkTensor

@@ -7,8 +7,8 @@ import torch
 from example_models import Model
 from support.vulkan_device import require_device
 
+from et_backends.vulkan.compiler import VulkanPartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.vulkan import VulkanPartitioner
 from et_vm.runtime import Runtime
 
 ACCURACY = {"f32": 1e-3, "f16": 0.05}

@@ -13,8 +13,8 @@ import torch
 from stock import StockRuntime
 from torch.utils import _pytree as pytree
 
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import to_edge_transform_and_lower
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.driver.managers import EdgeProgramManager
 from et_vm.runtime import Runtime
 

@@ -20,8 +20,8 @@ from support.random_quantized import Values, check, random_program
 from torch import nn
 from torch.export import ExportedProgram
 
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import to_edge_transform_and_lower
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.driver.managers import EdgeProgramManager
 from et_vm.runtime import Runtime
 

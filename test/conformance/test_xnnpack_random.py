@@ -14,8 +14,8 @@ import torch
 from stock import StockRuntime
 from torch import Tensor, nn
 
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import to_edge_transform_and_lower
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_vm.runtime import Runtime
 
 Step = Callable[[list[Tensor]], Tensor]

@@ -13,6 +13,10 @@ from support import vulkan_graphs
 from support.random_delegates import random_coreml, random_tosa
 from support.random_xnnpack import random_xnnpack
 
+from et_backends.coreml.runtime.backend import CoremlRuntime
+from et_backends.tosa.runtime.backend import TosaRuntime
+from et_backends.vulkan_graph.runtime.backend import VulkanGraphBackend
+from et_backends.xnnpack.runtime import XnnpackBackend
 from et_schema.coreml import read_coreml, serialize_coreml
 from et_schema.errors import Error, ExecutorchError
 from et_schema.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
@@ -24,10 +28,6 @@ from et_schema.vkgraph_tables import VkTensor
 from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
 from et_schema.xnnpack_nodes import tensor_of
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext
-from et_vm.backends.coreml.backend import CoremlRuntime
-from et_vm.backends.tosa.backend import TosaRuntime
-from et_vm.backends.vkgraph.backend import VulkanGraphBackend
-from et_vm.backends.xnnpack import XnnpackBackend
 from et_vm.platform import Platform
 from et_vm.values import Tensor
 from et_vm.work import WorkMeter

@@ -31,7 +31,7 @@ COMMANDS: Final = (
     *("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "et-bisect", "et-reduce"),
     *TOOLS,
 )
-PACKAGES: Final = ("et_ir", "et_schema", "et_vm", "et_tools")
+PACKAGES: Final = ("et_backends", "et_ir", "et_schema", "et_vm", "et_tools")
 SOCKET: Final = "socket"
 
 CLIENT: Final = """\

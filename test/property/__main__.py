@@ -79,8 +79,8 @@ def checks_of(
     """The checks of the program of a seed; with `native`, it is compiled to machine code, whatever the seed, what
     `backend` takes is delegated to it, and it is compiled for the processor `freestanding`: with `only`, nothing else.
     """
-    from et_ir.codegen.object_code import INSTRUCTION_SETS
-    from et_vm.backends.native.cpu import cpu_features
+    from et_backends.codegen.object_code import INSTRUCTION_SETS
+    from et_vm.backends.cpu import cpu_features
     from property.check import Checks
 
     wanted = {name: not only and (everything or seed % every == every - 1) for name, every in EVERY.items()}

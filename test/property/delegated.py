@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from et_backends.native.compiler import NativePartitioner
+from et_backends.nested.compiler import NestedPartitioner
 from et_ir.backends import Diagnostic, OperatorSupport, delegate_module, make_partitioner, partition_module
-from et_ir.backends.native import NativePartitioner
-from et_ir.backends.nested import NestedPartitioner
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.schema import SchemaOp

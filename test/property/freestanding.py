@@ -12,9 +12,13 @@ from support.random_quantized import Values, check, random_program
 from torch import Tensor
 from xdsl.dialects.builtin import ModuleOp
 
-from et_ir.backends.freestanding.compiler import FreestandingObject, compile_freestanding, compile_program
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
-from et_ir.backends.freestanding.whole_program import UnsupportedProgram
+from et_backends.freestanding.compiler.programs import (
+    FreestandingObject,
+    compile_freestanding,
+    compile_program,
+)
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.whole_program import UnsupportedProgram
 from et_ir.planning.banks import Bank
 from property.eager import Run
 

@@ -13,7 +13,7 @@ import unicorn
 from freestanding_machines import MACHINES
 from unicorn import arm_const
 
-from et_ir.backends.freestanding.object_file import sections_of, symbol_addresses
+from et_backends.freestanding.compiler.object_file import sections_of, symbol_addresses
 from et_schema.errors import Error
 from et_schema.pte import read_pte
 from et_tools.et_vm import main

@@ -19,12 +19,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from et_backends.native.compiler import NativePartitioner
+from et_backends.native.runtime.backend import NativeBackend
 from et_ir import EdgeProgramManager, ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
 from et_schema.native import NativeProgram, evaluate_size, interface_symbol, read_native, serialize_native
 from et_schema.pte import read_pte
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
-from et_vm.backends.native.backend import NativeBackend
 from et_vm.platform import Platform
 from support import xnnpack_graphs
 from support.guarded_memory import GuardedPlatform, guarded_bytes
@@ -351,7 +351,7 @@ def main() -> None:
             symbol = interface_symbol(program)
             program.arena_size -= 4096
             print(f"{label} with too small an arena", flush=True)
-            with patch("et_vm.backends.native.backend.interface_symbol", return_value=symbol):
+            with patch("et_backends.native.runtime.backend.interface_symbol", return_value=symbol):
                 run(program, data, runs[0], 1, guard=True)
         if options:
             continue

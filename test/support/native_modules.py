@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_backends.native.compiler import NativePartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
-from et_ir.codegen.object_code import INSTRUCTION_SETS
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 from et_vm.runtime import Runtime
 from support.accuracy import assert_accurate, largest, truth_of
 from support.selection import TURN

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from et_backends.coreml.runtime.program import MAKERS
+from et_backends.coreml.runtime.sites import DTYPES, Site
 from et_schema.coreml import serialize_coreml
 from et_schema.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
 from et_schema.tosa import serialize_tosa
@@ -40,8 +42,6 @@ from et_schema.tosa_graph import (
     Version,
 )
 from et_schema.tosa_ops import ATTRIBUTES, OPERANDS, POINTWISE, TosaType, numpy_name, result_of
-from et_vm.backends.coreml.program import MAKERS
-from et_vm.backends.coreml.sites import DTYPES, Site
 
 __all__ = ["CoremlBuild", "TosaBuild", "random_coreml", "random_tosa"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from et_backends.vulkan.runtime.device import open_device
 from et_schema.errors import Error, ExecutorchError
 from et_schema.vulkan import VulkanProgram
-from et_vm.backends.vulkan.device import open_device
 
 __all__ = ["check_shaders", "require_device"]
 

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
+from et_backends.xnnpack.runtime import XnnpackBackend
 from et_schema.program import TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
 from et_schema.xnnpack import serialize_xnnpack
@@ -22,7 +23,6 @@ from et_schema.xnnpack_graph import (
 )
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import BackendExecuteContext, BackendInitContext
-from et_vm.backends.xnnpack import XnnpackBackend
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.platform import Platform
 from et_vm.values import Tensor

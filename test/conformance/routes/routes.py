@@ -16,6 +16,16 @@ import torch
 from stock import StockRuntime
 from vulkan_device import require_device
 
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_backends.coreml.compiler import CoreMLPartitioner
+from et_backends.freestanding.compiler.programs import compile_program
+from et_backends.native.compiler import NativePartitioner
+from et_backends.nested.compiler import NestedPartitioner
+from et_backends.openvino.compiler import OpenvinoPartitioner
+from et_backends.tosa.compiler import TosaCompileSpec, TOSAPartitioner
+from et_backends.vulkan.compiler import VulkanPartitioner
+from et_backends.vulkan_graph.compiler import VulkanGraphPartitioner
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import (
     EdgeCompileConfig,
     EdgeProgramManager,
@@ -24,19 +34,9 @@ from et_ir import (
     to_edge,
     to_edge_transform_and_lower,
 )
-from et_ir.backends.coreml import CoreMLPartitioner
-from et_ir.backends.freestanding.compiler import compile_program
-from et_ir.backends.native import NativePartitioner
-from et_ir.backends.nested import NestedPartitioner
-from et_ir.backends.openvino import OpenvinoPartitioner
-from et_ir.backends.tosa import TosaCompileSpec, TOSAPartitioner
-from et_ir.backends.vulkan import VulkanPartitioner
-from et_ir.backends.vulkan_graph import VulkanGraphPartitioner
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
-from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.delegation.partitioner import Partitioner
 from et_ir.targets.lookup import DEFAULT
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 from et_vm.run.validation import validate
 from et_vm.runtime import Runtime
 from routes.cases import Case, Prepared

@@ -112,7 +112,7 @@ def sweep_all(names: Sequence[str], folder: Path, limit: int | None, processes: 
 
 def _sources() -> str:
     """Changes with everything that outcomes depend on."""
-    folders = [package(name) for name in ("et_ir", "et_schema", "et_vm")]
+    folders = [package(name) for name in ("et_backends", "et_ir", "et_schema", "et_vm")]
     oracles = [ORACLES / f"{name}.py" for name in INPUTS]
     return digest(*folders, HERE, *oracles, torch.__version__)
 

@@ -12,8 +12,8 @@ import freestanding_machines as machines
 import numpy as np
 import torch
 
-from et_ir.backends.freestanding.compiler import FreestandingObject, compile_program
-from et_ir.backends.freestanding.whole_program import UnsupportedProgram
+from et_backends.freestanding.compiler.programs import FreestandingObject, compile_program
+from et_backends.freestanding.compiler.whole_program import UnsupportedProgram
 from et_ir.frontend import UnsupportedProgram as NotImported
 from sweep.compare import TIES, difference, same_elements
 from sweep.exactness import is_accurate

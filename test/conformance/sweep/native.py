@@ -15,10 +15,10 @@ from zlib import crc32
 import torch
 from torch.utils import _pytree as pytree
 
-from et_ir.backends.native import NativePartitioner
-from et_ir.codegen.object_code import INSTRUCTION_SETS
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_backends.native.compiler import NativePartitioner
 from et_schema.errors import ExecutorchError
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 from sweep.compare import TIES, difference, same_elements
 from sweep.delegates import CONFIG, execute, lowered_with
 from sweep.exactness import is_accurate

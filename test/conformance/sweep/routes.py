@@ -15,15 +15,15 @@ from zlib import crc32
 import pytest
 from vulkan_device import check_shaders, require_device
 
-from et_ir.backends.coreml import CoreMLPartitioner
-from et_ir.backends.openvino import OpenvinoPartitioner
-from et_ir.backends.tosa import TosaCompileSpec, TOSAPartitioner
-from et_ir.backends.tosa.rules import RULES as TOSA_RULES
-from et_ir.backends.vgf import VgfPartitioner
-from et_ir.backends.vulkan import VulkanPartitioner
-from et_ir.backends.vulkan_graph import VulkanGraphPartitioner
-from et_ir.backends.vulkan_graph.operators import RULES as VULKAN_GRAPH_RULES
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_backends.coreml.compiler import CoreMLPartitioner
+from et_backends.openvino.compiler import OpenvinoPartitioner
+from et_backends.tosa.compiler import TosaCompileSpec, TOSAPartitioner
+from et_backends.tosa.compiler.rules import RULES as TOSA_RULES
+from et_backends.vgf.compiler import VgfPartitioner
+from et_backends.vulkan.compiler import VulkanPartitioner
+from et_backends.vulkan_graph.compiler import VulkanGraphPartitioner
+from et_backends.vulkan_graph.compiler.operators import RULES as VULKAN_GRAPH_RULES
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_schema.pte import read_pte
 from et_schema.vulkan import BACKEND as VULKAN
 from et_schema.vulkan import read_vulkan

@@ -32,6 +32,7 @@ def _generators() -> set[str]:
     found: set[str] = set()
     for package, name in (
         ("dev",) * 2,
+        ("et_backends",) * 2,
         ("et_ir",) * 2,
         ("et_schema",) * 2,
         ("et_vm",) * 2,

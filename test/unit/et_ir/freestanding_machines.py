@@ -27,8 +27,8 @@ import unicorn
 import wasmtime
 from unicorn import arm64_const, arm_const, riscv_const, x86_const
 
-from et_ir.backends.freestanding.compiler import FreestandingObject
-from et_ir.backends.freestanding.interface import Interface, Tensor
+from et_backends.freestanding.compiler.interface import Interface, Tensor
+from et_backends.freestanding.compiler.programs import FreestandingObject
 from et_schema.scalar_type import ScalarType
 
 FLASH, DATA, STACK, RETURN = 0x0800_0000, 0x2000_0000, 0x3000_0000, 0x0F00_0000

@@ -57,8 +57,8 @@ class Options(ast.NodeVisitor):
 
 
 OTHERS = {
-    "et_ir/backends/ethos_u/compile_spec.py": "of Vela",
-    "et_ir/backends/ethos_u/vela.py": "of Vela",
+    "et_backends/ethos_u/compiler/compile_spec.py": "of Vela",
+    "et_backends/ethos_u/compiler/vela.py": "of Vela",
 }
 """Files that have options of other programs."""
 

@@ -13,8 +13,8 @@ import torch
 from support.report_browser import open_browser
 
 from dev.browser import Browser
+from et_backends.freestanding.compiler.programs import compile_program
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.backends.freestanding.compiler import compile_program
 from et_ir.quantization import quantize
 from et_vm.program import Program
 from examples.digits.network import dataset, train

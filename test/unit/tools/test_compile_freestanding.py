@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from support.command_line import Command
 
-from et_ir.backends.freestanding.compiler import FreestandingObject
-from et_ir.backends.freestanding.interface import Interface, Tensor
+from et_backends.freestanding.compiler.interface import Interface, Tensor
+from et_backends.freestanding.compiler.programs import FreestandingObject
 from et_schema.scalar_type import ScalarType
 
 CORTEX = ("--target", "cortex-m4", "-q")

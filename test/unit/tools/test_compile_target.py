@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.command_line import Command
 
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
 from et_ir.targets.lookup import TARGETS
 
 UNREADABLE = "raise AssertionError('the factory was called')\n"

@@ -16,7 +16,7 @@ import pytest
 from support.command_line import Command
 from support.native_blobs import HEADER, SECTION, SETS, here
 
-from et_ir.backends.native.backend import NativeBackend
+from et_backends.native.compiler.backend import NativeBackend
 from et_schema.native import read_native, serialize_native
 
 MODEL = """

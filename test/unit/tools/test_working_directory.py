@@ -20,7 +20,11 @@ SHADOWED = ("json", "argparse", "numpy", "pathlib", "et_vm", "ziglang")
 
 @pytest.mark.parametrize(
     "options",
-    [("-m", "et_vm.backends.native.timing"), ("-m", "et_vm.backends.timing"), ("-c", "import numpy, json")],
+    [
+        ("-m", "et_backends.native.runtime.timing"),
+        ("-m", "et_vm.backends.timing"),
+        ("-c", "import numpy, json"),
+    ],
 )
 def test_processes_do_not_import_modules_of_the_working_directory(
     tmp_path: Path, options: tuple[str, ...]

@@ -1,7 +1,7 @@
 """A second backend of the name of another."""
 
+from et_backends.nested.compiler import NestedPartitioner
 from et_ir.backends import Backend, BackendDetails, PreprocessResult, register_backend
-from et_ir.backends.nested import NestedPartitioner
 
 
 class SecondBackend(BackendDetails):

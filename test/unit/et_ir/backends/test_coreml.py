@@ -10,9 +10,9 @@ import torch
 from support.programs import Calls, exported, operators, run
 from torch import nn
 
+from et_backends.coreml.compiler import CoreMLPartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends import make_partitioner
-from et_ir.backends.coreml import CoreMLPartitioner
 from et_ir.delegation.errors import BackendError
 from et_schema.coreml import read_coreml
 from et_schema.errors import ExecutorchError

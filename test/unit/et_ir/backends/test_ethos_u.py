@@ -13,9 +13,9 @@ import torch
 from torch import nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+from et_backends.ethos_u.compiler import EthosUCompileSpec, EthosUPartitioner, vela
+from et_backends.tosa.compiler import TosaCompileSpec, TOSAPartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.ethos_u import EthosUCompileSpec, EthosUPartitioner, vela
-from et_ir.backends.tosa import TosaCompileSpec, TOSAPartitioner
 from et_ir.delegation.backends_by_name import make_partitioner
 from et_ir.delegation.errors import BackendError
 from et_ir.delegation.lowering import BackendFailed

@@ -12,9 +12,9 @@ from support.programs import Calls, exported, operators
 from torch import Tensor
 from torch.nn import functional as F
 
+from et_backends.openvino.compiler import blob, export_model
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends import make_partitioner
-from et_ir.backends.openvino import blob, export_model
 from et_vm.runtime import Runtime
 
 CONFIG: Final = ExecutorchBackendConfig(target="et-vm")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from et_backends.nested.compiler import NestedPartitioner
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import to_edge, to_edge_transform_and_lower
-from et_ir.backends.nested import NestedPartitioner
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.driver.managers import ExecutorchBackendConfig
 from et_schema.errors import Trap
 from et_schema.pte import read_pte

@@ -17,15 +17,15 @@ from support.quantized_nets import NETS, made
 from torch import nn
 from xdsl.dialects.func import FuncOp
 
+from et_backends.openvino.compiler import OpenvinoPartitioner
+from et_backends.openvino.compiler.blob import export_apart
+from et_backends.openvino.runtime import shared_core
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends import register_backend
-from et_ir.backends.openvino import OpenvinoPartitioner
-from et_ir.backends.openvino.blob import export_apart
 from et_ir.delegation.backends_by_name import parse_backend
 from et_ir.quantization import quantize
 from et_schema.errors import Error, ExecutorchError
 from et_schema.pte import read_pte
-from et_vm.backends.openvino import shared_core
 from et_vm.runtime import Runtime
 
 
@@ -328,7 +328,7 @@ def test_without_the_package(place: str, tmp_path: Any) -> None:
     path = tmp_path / "relu.pte"
     path.write_bytes(file_of(nn.ReLU(), torch.randn(2)))
     script = "import sys\nsys.modules['openvino'] = None\n" + (
-        "from et_ir.backends.openvino import OpenvinoPartitioner\nOpenvinoPartitioner()"
+        "from et_backends.openvino.compiler import OpenvinoPartitioner\nOpenvinoPartitioner()"
         if place == "compiler"
         else f"from et_vm.runtime import Runtime\n"
         f"Runtime().load_program({str(path)!r}, allow_native=True).load_method('forward')"

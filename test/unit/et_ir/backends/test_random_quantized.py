@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from support.random_quantized import Array, Values, check, random_program
 
-from et_ir.backends.native import NativePartitioner
-from et_ir.backends.openvino import OpenvinoPartitioner, blob, export_model
-from et_ir.backends.tosa import TOSAPartitioner
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
-from et_ir.codegen.object_code import INSTRUCTION_SETS
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_backends.native.compiler import NativePartitioner
+from et_backends.openvino.compiler import OpenvinoPartitioner, blob, export_model
+from et_backends.tosa.compiler import TOSAPartitioner
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir.delegation.partitioner import Partitioner
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.managers import EdgeProgramManager
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 from et_vm.runtime import Runtime
 
 PROGRAMS = {"native": 24, "xnnpack": 60, "openvino": 40, "tosa": 60}

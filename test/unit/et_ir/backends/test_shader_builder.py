@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import (
     i32,
 )
 
-from et_ir.backends.vulkan.shader_builder import Index, ShaderBuilder, integer_of
+from et_backends.vulkan.compiler.shader_builder import Index, ShaderBuilder, integer_of
 from et_ir.dialects.spirv import (
     ConstantOp,
     InstructionOp,

@@ -15,9 +15,11 @@ import pytest
 import torch
 from torch import nn
 
+from et_backends.vgf import runtime as vgf
+from et_backends.vgf.compiler import VgfCompileSpec, VgfPartitioner, converter
+from et_backends.vgf.lines import vgf_lines
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends import make_partitioner
-from et_ir.backends.vgf import VgfCompileSpec, VgfPartitioner, converter
 from et_ir.delegation.errors import BackendError
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.pte import read_pte
@@ -30,8 +32,6 @@ from et_schema.vgf import (
     read_vgf,
 )
 from et_schema.writer import encode
-from et_tools.info.vgf_lines import vgf_lines
-from et_vm.backends import vgf
 from et_vm.runtime import Runtime
 
 needs_converter = pytest.mark.skipif(

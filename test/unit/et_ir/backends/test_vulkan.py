@@ -18,8 +18,9 @@ import torch
 from support.vulkan_device import check_shaders, require_device
 from torch import nn
 
+from et_backends.vulkan.compiler import VulkanPartitioner
+from et_backends.vulkan.runtime.device import open_device
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.vulkan import VulkanPartitioner
 from et_ir.delegation.backends_by_name import parse_backend
 from et_ir.frontend.experts import grouped_linear
 from et_ir.quantization import quantize
@@ -35,7 +36,6 @@ from et_schema.vulkan import (
     capabilities_of,
     read_vulkan,
 )
-from et_vm.backends.vulkan.device import open_device
 from et_vm.program import Program
 from et_vm.runtime import Runtime
 

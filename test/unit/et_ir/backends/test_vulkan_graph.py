@@ -15,10 +15,10 @@ from support.programs import Calls, operators, run
 from torch import nn
 from torch.ao.quantization.fx import _decomposed  # noqa: F401  # pyright: ignore[reportUnusedImport]  (registers)
 
+from et_backends.vulkan_graph.compiler import VulkanGraphPartitioner
+from et_backends.vulkan_graph.compiler.storage import BUFFER, CHANNELS, HEIGHT, WIDTH
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends import make_partitioner
-from et_ir.backends.vulkan_graph import VulkanGraphPartitioner
-from et_ir.backends.vulkan_graph.storage import BUFFER, CHANNELS, HEIGHT, WIDTH
 from et_ir.delegation.errors import BackendError
 from et_schema.pte import read_pte
 from et_schema.vkgraph import read_vkgraph

@@ -10,7 +10,7 @@ from torch import nn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp
 
-from et_ir.codegen.pipeline import observed
+from et_backends.codegen.pipeline import observed
 
 
 class Block(nn.Module):

@@ -10,8 +10,8 @@ import pytest
 import torch
 from native_modules import SETS, as_module, check, lowered, run, sets
 
+from et_backends.native.compiler import NativePartitioner
 from et_ir import to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
 
 POINTS = 1 << 17
 

@@ -9,8 +9,8 @@ import torch
 from support.native_modules import SETS, lowered
 from torch import nn
 
+from et_backends.native.compiler import NativePartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
 from et_ir.frontend.experts import grouped_linear
 from et_schema.errors import Trap
 from et_vm.runtime import Method, Runtime

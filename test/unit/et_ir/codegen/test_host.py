@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from et_ir.codegen.object_code import InstructionSet
-from et_ir.codegen.pipeline import observed
+from et_backends.codegen.object_code import InstructionSet
+from et_backends.codegen.pipeline import observed
 
 
 class Factors(nn.Module):

@@ -14,12 +14,12 @@ import torch.nn.functional as F
 from support.native_modules import lowered, run, sets
 from torch import nn
 
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_backends.native.compiler import NativePartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
-from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_schema.native import read_native
 from et_schema.pte import read_pte
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 
 SETS = [
     name

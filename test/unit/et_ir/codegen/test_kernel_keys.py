@@ -10,7 +10,7 @@ import torch
 from support.native_modules import compiled
 from torch import nn
 
-from et_ir.codegen.kernels.host import Host
+from et_backends.codegen.kernels.host import Host
 
 LEVEL = "x86-64-v3"
 

@@ -6,8 +6,8 @@ import pytest
 from support.modules import context
 from xdsl.dialects.llvm import LLVM
 
-from et_ir.codegen.llvm_assembly import llvm_assembly
-from et_ir.codegen.object_code import INSTRUCTION_SETS, data_layout, llvmlite
+from et_backends.codegen.llvm_assembly import llvm_assembly
+from et_backends.codegen.object_code import INSTRUCTION_SETS, data_layout, llvmlite
 from et_ir.diagnostics import PassReport
 from et_ir.text import parse_module
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch._higher_order_ops.map import map as map_
 from torch._higher_order_ops.scan import scan
 
-from et_ir.backends.native import NativePartitioner
+from et_backends.native.compiler import NativePartitioner
 from et_ir.delegation.partitioning import partition_module
 from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.control import ScanOp

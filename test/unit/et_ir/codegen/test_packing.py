@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import torch
 
-from et_ir.codegen.kernels.packing import as_is, packed_blob
+from et_backends.codegen.kernels.packing import as_is, packed_blob
 from et_ir.data.tensors import blob_of_tensor
 
 

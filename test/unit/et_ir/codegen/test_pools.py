@@ -10,8 +10,8 @@ from native_modules import SETS, as_module, check, compiled, run, sets
 from torch import nn
 from xdsl.dialects.func import FuncOp
 
+from et_backends.native.compiler import NativePartitioner
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
 from et_ir.dialects.schema import SchemaOp
 
 FUNCTIONS = {

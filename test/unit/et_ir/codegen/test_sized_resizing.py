@@ -11,8 +11,8 @@ from native_modules import SETS, lowered, run
 from support.programs import Calls, exported
 from torch.export import Dim
 
+from et_backends.native.compiler import NativePartitioner
 from et_ir import to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
 
 RESIZES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "nearest, doubled": lambda x: F.interpolate(x, scale_factor=2.0),

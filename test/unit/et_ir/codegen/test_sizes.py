@@ -14,8 +14,8 @@ from support.accuracy import assert_accurate, largest, truth_of
 from torch import nn
 from torch.nn import functional
 
+from et_backends.native.compiler import NativePartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
 from et_schema.errors import Error, ExecutorchError
 from et_vm.runtime import Method, Runtime
 

@@ -10,8 +10,8 @@ import torch
 from support.native_modules import SETS, Function, lowered, sets
 from torch import Tensor
 
+from et_backends.native.compiler import NativePartitioner
 from et_ir import to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
 from et_vm.runtime import Runtime
 
 _Function = Callable[[Tensor], tuple[Tensor, Tensor]]

@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Block
 
-from et_ir.codegen.sizes import Known
+from et_backends.codegen.sizes import Known
 from et_ir.dialects.schema.tensors import sized_tensor
 from et_ops.sizes import Expression
 

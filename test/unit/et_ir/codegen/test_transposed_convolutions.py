@@ -12,8 +12,8 @@ from support.programs import exported
 from torch import nn
 from torch.export import Dim
 
+from et_backends.codegen.passes.transposed_to_convolutions import TransposedToConvolutionsPass
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.codegen.passes.transposed_to_convolutions import TransposedToConvolutionsPass
 from et_vm.runtime import Runtime
 
 LAYERS = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d}

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from et_backends.nested.compiler import NestedPartitioner
 from et_ir import to_edge_transform_and_lower
 from et_ir.backends import BackendError, KeptOperators
-from et_ir.backends.nested import NestedPartitioner
 from et_ir.diagnostics import PassReport
 
 

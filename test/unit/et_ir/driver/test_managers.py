@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import (
     EdgeCompileConfig,
     EdgeProgramManager,
@@ -25,7 +26,6 @@ from et_ir import (
     to_edge,
     to_edge_transform_and_lower,
 )
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.executorch import KernelCallOp

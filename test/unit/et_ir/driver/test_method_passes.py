@@ -11,8 +11,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from et_backends.nested.compiler import NestedPartitioner
 from et_ir import EdgeCompileConfig, to_edge, to_edge_transform_and_lower
-from et_ir.backends.nested import NestedPartitioner
 from et_ir.data import Blob
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import DataAttr, Globals

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import nn
 
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_backends.native.compiler import NativePartitioner
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
-from et_ir.codegen.object_code import INSTRUCTION_SETS
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 from et_vm.runtime import Runtime
 
 with warnings.catch_warnings(action="ignore"):  # of transformers about itself

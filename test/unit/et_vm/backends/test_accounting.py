@@ -19,6 +19,9 @@ from support.cost import lines_of, memory_of
 from support.random_delegates import CoremlBuild, TosaBuild, random_coreml, random_tosa
 from support.vm_programs import Build
 
+from et_backends.coreml.runtime.program import CoremlProgram
+from et_backends.coreml.runtime.sites import DTYPES
+from et_backends.tosa.runtime.program import TosaProgram
 from et_schema.coreml import read_coreml
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
 from et_schema.mil import MilTypeName
@@ -37,9 +40,6 @@ from et_schema.tosa_graph import TransposeConv2dAttribute as TransposedAttribute
 from et_schema.tosa_ops import numpy_name
 from et_tools.vm_blobs import blob_problems
 from et_vm.backends.accounting import Accountant
-from et_vm.backends.coreml.program import CoremlProgram
-from et_vm.backends.coreml.sites import DTYPES
-from et_vm.backends.tosa.program import TosaProgram
 from et_vm.platform import Platform
 from et_vm.values import Array, array_bytes
 from et_vm.work import WorkMeter

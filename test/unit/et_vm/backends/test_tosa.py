@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from et_backends.tosa.runtime.program import MAKERS, TosaProgram
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.tosa import read_tosa, serialize_tosa
 from et_schema.tosa_graph import (
@@ -29,7 +30,6 @@ from et_schema.tosa_graph import (
     Version,
 )
 from et_schema.tosa_ops import ATTRIBUTES
-from et_vm.backends.tosa.program import MAKERS, TosaProgram
 from et_vm.values import Array
 
 Types = list[tuple[list[int], DType]]

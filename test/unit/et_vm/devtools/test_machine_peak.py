@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from et_schema.files import cache_file
-from et_vm.backends.native.cpu import cpu_features
-from et_vm.backends.native.elf import Image, map_image
+from et_vm.backends.cpu import cpu_features
+from et_vm.backends.elf import Image, map_image
 from et_vm.devtools import machine_peak as peaks
 from et_vm.devtools.machine_loops import Loops, avx2_loops, avx512_loops, best_loops, neon_loops
 from et_vm.devtools.machine_peak import WORKING_SETS, MachinePeak, machine_peak

@@ -14,7 +14,7 @@ from freestanding_machines import MACHINES
 from support.micro_programs import arrays, quantized_digits
 from unicorn import arm_const
 
-from et_ir.backends.freestanding.object_file import sections_of, symbol_addresses
+from et_backends.freestanding.compiler.object_file import sections_of, symbol_addresses
 from et_schema.errors import Error
 from et_tools.et_vm import main
 from et_vm.program import Program

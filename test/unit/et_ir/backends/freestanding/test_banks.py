@@ -14,14 +14,14 @@ import torch
 from support.quantized_nets import made as quantized_net
 from torch import Tensor, nn
 
-from et_ir.backends.freestanding.compiler import (
+from et_backends.freestanding.compiler.fit import fitted, placed, usage
+from et_backends.freestanding.compiler.programs import (
     FreestandingObject,
     compile_freestanding,
     compile_program,
 )
-from et_ir.backends.freestanding.fit import fitted, placed, usage
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
-from et_ir.backends.freestanding.whole_program import UnsupportedProgram
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.whole_program import UnsupportedProgram
 from et_ir.driver.managers import EdgeProgramManager, to_edge
 from et_ir.planning.banks import parse_banks
 from et_ir.planning.hierarchy import Infeasible

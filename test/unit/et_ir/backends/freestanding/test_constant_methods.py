@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from et_ir.backends.freestanding.compiler import FreestandingObject, compile_freestanding
-from et_ir.backends.freestanding.constant_methods import c_literal
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
-from et_ir.backends.freestanding.whole_program import UnsupportedProgram
+from et_backends.freestanding.compiler.constant_methods import c_literal
+from et_backends.freestanding.compiler.programs import FreestandingObject, compile_freestanding
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.whole_program import UnsupportedProgram
 from et_ir.driver.managers import to_edge
 
 

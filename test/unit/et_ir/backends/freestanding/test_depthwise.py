@@ -10,7 +10,7 @@ import torch
 from support.accuracy import assert_accurate, truth_of
 from torch import nn
 
-from et_ir.backends.freestanding.compiler import compile_program
+from et_backends.freestanding.compiler.programs import compile_program
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from freestanding_machines import MACHINES, linked
 from support.accuracy import Truth, assert_accurate, in_double
 from torch import Tensor
 
-from et_ir.backends.freestanding.compiler import FreestandingObject, compile_freestanding
-from et_ir.backends.freestanding.object_file import exported_symbols
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.object_file import exported_symbols
+from et_backends.freestanding.compiler.programs import FreestandingObject, compile_freestanding
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
 from et_ir.driver.managers import EdgeProgramManager, to_edge
 from examples.digits.network import DigitsNet
 

@@ -11,8 +11,8 @@ import torch
 from support.accuracy import assert_accurate
 from torch import Tensor, nn
 
-from et_ir.backends.freestanding.compiler import FreestandingObject, compile_program
-from et_ir.backends.freestanding.whole_program import UnsupportedProgram
+from et_backends.freestanding.compiler.programs import FreestandingObject, compile_program
+from et_backends.freestanding.compiler.whole_program import UnsupportedProgram
 
 TARGET = "cortex-m4"
 

@@ -11,7 +11,7 @@ import torch
 from support.accuracy import assert_accurate, truth_of
 from torch import Tensor, nn
 
-from et_ir.backends.freestanding.compiler import compile_program
+from et_backends.freestanding.compiler.programs import compile_program
 from et_ir.frontend.experts import grouped_linear
 
 

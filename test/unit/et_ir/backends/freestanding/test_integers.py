@@ -13,13 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
-from et_ir.backends.freestanding.compiler import (
+from et_backends.freestanding.compiler.programs import (
     FreestandingObject,
     compile_freestanding,
     compile_program,
 )
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
-from et_ir.backends.freestanding.whole_program import UnsupportedProgram, WholeProgramPartitioner
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.whole_program import UnsupportedProgram, WholeProgramPartitioner
 from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.kept import KeptOperators
 from et_ir.driver.managers import to_edge

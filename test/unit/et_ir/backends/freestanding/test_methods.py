@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch._higher_order_ops.map import map as torch_map
 from torch._higher_order_ops.scan import scan
 
-from et_ir.backends.freestanding.compiler import FreestandingObject, compile_program
-from et_ir.backends.freestanding.whole_program import UnsupportedProgram
+from et_backends.freestanding.compiler.programs import FreestandingObject, compile_program
+from et_backends.freestanding.compiler.whole_program import UnsupportedProgram
 
 TARGETS = ["cortex-m4", "riscv64gc"]
 

@@ -16,8 +16,8 @@ import unicorn
 from freestanding_machines import MACHINES
 from unicorn import arm_const
 
-from et_ir.backends.freestanding.compiler import compile_program
-from et_ir.backends.freestanding.object_file import sections_of, symbol_addresses
+from et_backends.freestanding.compiler.object_file import sections_of, symbol_addresses
+from et_backends.freestanding.compiler.programs import compile_program
 from et_ir.quantization import quantize
 from examples.digits.network import DigitsNet
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from et_ir.backends.freestanding.microcontrollers import _FAMILIES, processor_hint
-from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_backends.freestanding.compiler.microcontrollers import _FAMILIES, processor_hint
+from et_backends.freestanding.compiler.targets import FREESTANDING_TARGETS
 
 
 @pytest.mark.parametrize(

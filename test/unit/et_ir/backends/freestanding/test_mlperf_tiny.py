@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
-from et_ir.backends.freestanding.compiler import compile_program
-from et_ir.backends.native.partitioner import NativePartitioner
+from et_backends.freestanding.compiler.programs import compile_program
+from et_backends.native.compiler.partitioner import NativePartitioner
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.managers import to_edge_transform_and_lower
 from et_ir.quantization import quantize

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from et_ir.backends.freestanding.compiler import compile_program
+from et_backends.freestanding.compiler.programs import compile_program
 
 
 class Truncations(nn.Module):

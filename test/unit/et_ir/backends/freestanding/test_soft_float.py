@@ -41,7 +41,7 @@ def bits() -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """The functions for this machine, each in a loop over arrays."""
-    text = files("et_ir.backends.freestanding").joinpath("soft_float.ll").read_text("utf-8")
+    text = files("et_backends.freestanding.compiler").joinpath("soft_float.ll").read_text("utf-8")
     loops: list[str] = []
     for result, name, arguments in re.findall(
         r"^define internal (\w+) @(\w+)\((.*)\) \{", text, re.MULTILINE

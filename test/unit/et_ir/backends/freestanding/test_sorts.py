@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from et_ir.backends.freestanding.compiler import compile_program
+from et_backends.freestanding.compiler.programs import compile_program
 
 
 class Choice(nn.Module):

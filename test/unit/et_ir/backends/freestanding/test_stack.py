@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from et_ir.backends.freestanding.stack import stack_bound
+from et_backends.freestanding.compiler.stack import stack_bound
 
 ARM = """
 \t.type\tinner,%function

@@ -8,9 +8,9 @@ import torch
 from support.native_modules import SETS, compiled, run, sets
 from torch import nn
 
+from et_backends.native.compiler import NativePartitioner
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.analysis.choices import ExplainingContext, explained
-from et_ir.backends.native import NativePartitioner
 
 BOUND = 1e-4
 """The largest error, in standard deviations of the result."""

@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
-from et_ir.codegen import pipeline
-from et_ir.codegen.loop_builder import LoopBuilder
-from et_ir.codegen.passes.distribute_loops import DistributeLoopsPass
+from et_backends.codegen import pipeline
+from et_backends.codegen.loop_builder import LoopBuilder
+from et_backends.codegen.passes.distribute_loops import DistributeLoopsPass
 
 THREADS = 4
 LOOPS = 80

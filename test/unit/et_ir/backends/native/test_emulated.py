@@ -18,7 +18,7 @@ from support.accuracy import assert_accurate, largest, truth_of
 from torch import nn
 
 from et_schema.native import ENTRY, PREPARE, NativeProgram
-from et_vm.backends.native.elf import MACHINES, link_object
+from et_vm.backends.elf import MACHINES, link_object
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 

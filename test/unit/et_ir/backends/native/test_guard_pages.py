@@ -12,8 +12,8 @@ import sys
 
 import pytest
 
-from et_ir.codegen.object_code import INSTRUCTION_SETS
-from et_vm.backends.native.cpu import cpu_features
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_vm.backends.cpu import cpu_features
 
 SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
 

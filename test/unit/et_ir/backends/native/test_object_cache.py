@@ -11,8 +11,8 @@ from native_modules import compiled, run
 from support.accuracy import assert_accurate, truth_of
 from torch import nn
 
-from et_ir.codegen import pipeline
-from et_ir.codegen.object_code import object_code
+from et_backends.codegen import pipeline
+from et_backends.codegen.object_code import object_code
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from et_ir.codegen.loop_builder import LoopBuilder
-from et_ir.codegen.object_code import InstructionSet
-from et_ir.codegen.pipeline import observed
+from et_backends.codegen.loop_builder import LoopBuilder
+from et_backends.codegen.object_code import InstructionSet
+from et_backends.codegen.pipeline import observed
 from et_ir.dialects.native import PartOp
 
 

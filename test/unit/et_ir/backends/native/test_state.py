@@ -11,8 +11,8 @@ import torch
 from support.native_modules import SETS
 from torch import Tensor, nn
 
+from et_backends.native.compiler import NativePartitioner
 from et_ir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import DelegateCallOp, Instruction, PlanOp, StateOp
 from et_ir.emit.disassemble import disassemble

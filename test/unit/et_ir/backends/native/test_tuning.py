@@ -17,11 +17,11 @@ from native_modules import SETS, compiled, run
 from support.accuracy import assert_accurate, truth_of
 from torch import nn
 
+from et_backends.codegen.passes.choose_algorithms import ALGORITHMS
+from et_backends.native.compiler import NativePartitioner, tuning
+from et_backends.native.runtime.timing import kernel_times
 from et_ir.analysis.choices import Choice, ExplainingContext, explained
-from et_ir.backends.native import NativePartitioner, tuning
-from et_ir.codegen.passes.choose_algorithms import ALGORITHMS
 from et_ir.delegation.backends_by_name import make_partitioner
-from et_vm.backends.native.timing import kernel_times
 
 X = torch.randn(1, 16, 6, 6, generator=torch.Generator().manual_seed(0))
 

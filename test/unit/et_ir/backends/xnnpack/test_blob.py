@@ -6,7 +6,7 @@ The tests show what is fused, what is moved, and what is not.
 import pytest
 from support.modules import parse
 
-from et_ir.backends.xnnpack.blob import XnnpackBackend, translate
+from et_backends.xnnpack.compiler.blob import XnnpackBackend, translate
 from et_schema.xnnpack import read_xnnpack
 from et_schema.xnnpack_graph import XNNFullyConnected, XNNStaticTranspose
 from et_schema.xnnpack_nodes import kind_name, tensor_of

@@ -5,8 +5,8 @@ import io
 import numpy as np
 import pytest
 
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir.backends import delegate_module
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.driver.pipelines import executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import write

@@ -1,4 +1,4 @@
-from et_ir.backends.xnnpack.graph import GraphBuilder, ValueType
+from et_backends.xnnpack.compiler.graph import GraphBuilder, ValueType
 from et_ir.data import Blob
 from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
 from et_schema.xnnpack_check import check_graph

@@ -3,7 +3,7 @@ from support.modules import parse
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from et_ir.backends.xnnpack.prelu import prelus
+from et_backends.xnnpack.compiler.prelu import prelus
 
 
 def method_of(module: ModuleOp) -> FuncOp:

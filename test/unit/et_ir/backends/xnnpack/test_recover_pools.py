@@ -3,7 +3,7 @@ from support.modules import parse
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from et_ir.backends.xnnpack.recover_pools import recover_pools
+from et_backends.xnnpack.compiler.recover_pools import recover_pools
 
 
 def method_of(module: ModuleOp) -> FuncOp:

@@ -11,10 +11,11 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, f32, i8
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from et_backends.codegen.object_code import INSTRUCTION_SETS
+from et_backends.native.compiler import NativePartitioner
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
+from et_backends.xnnpack.raising.rows import quantized_rows
 from et_ir import raise_program
-from et_ir.backends.native import NativePartitioner
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
-from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.data import Blob
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.program import GetOp, Globals
@@ -22,10 +23,9 @@ from et_ir.dialects.schema.sizes import RANGES, RangesAttr
 from et_ir.dialects.schema.tensors import Size, sized_tensor
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.managers import EdgeProgramManager
-from et_ir.passes.raising.xnnpack_rows import quantized_rows
 from et_ops.intervals import Interval
 from et_ops.sizes import Expression
-from et_vm.backends.native.cpu import cpu_features
+from et_vm.backends.cpu import cpu_features
 from et_vm.runtime import Runtime
 
 Array = np.ndarray[Any, Any]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.random_quantized import Array, Values, check, random_program
 
+from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import raise_program
-from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.managers import EdgeProgramManager
 from et_vm.runtime import Runtime

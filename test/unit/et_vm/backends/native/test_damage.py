@@ -10,6 +10,8 @@ import pytest
 from support.cost import lines_of, memory_of
 from support.native_blobs import ARM, HEADER, SIZED, X86, Object, blob, code, here, program, tensor
 
+from et_backends.native.runtime import backend as native
+from et_backends.native.runtime.backend import NativeBackend
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
 from et_schema.native import (
     ENTRY,
@@ -21,9 +23,7 @@ from et_schema.native import (
     serialize_native,
 )
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
-from et_vm.backends.native import backend as native
-from et_vm.backends.native.backend import NativeBackend
-from et_vm.backends.native.elf import link_object, load_object
+from et_vm.backends.elf import link_object, load_object
 from et_vm.platform import Platform
 
 MACHINES = pytest.mark.parametrize("number", [X86, ARM])

@@ -8,12 +8,12 @@ import torch
 from support.native_blobs import here, program, tensor
 from torch import nn
 
+from et_backends.native.compiler import NativePartitioner
+from et_backends.native.runtime.backend import NativeBackend
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
 from et_schema.native import NativeProgram, NativeWork, serialize_native
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
-from et_vm.backends.native.backend import NativeBackend
-from et_vm.backends.native.elf import machine_of
+from et_vm.backends.elf import machine_of
 from et_vm.platform import Platform
 from et_vm.runtime import Runtime
 from et_vm.tracer import RecordingTracer

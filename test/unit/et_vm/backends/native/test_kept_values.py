@@ -11,8 +11,10 @@ import torch
 from support.native_blobs import SETS, SIZED, TEXT, blob, here, tensor
 from torch import nn
 
+from et_backends.native.compiler import NativePartitioner
+from et_backends.native.lines import native_lines
+from et_backends.native.runtime.backend import NativeBackend
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends.native import NativePartitioner
 from et_schema.errors import Error, InvalidFile, OutOfMemory
 from et_schema.native import (
     NativeProgram,
@@ -24,9 +26,7 @@ from et_schema.native import (
 )
 from et_schema.program import TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
-from et_tools.info.native_lines import native_lines
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
-from et_vm.backends.native.backend import NativeBackend
 from et_vm.platform import Platform
 from et_vm.runtime import Runtime
 from et_vm.tracer import EventTracer
@@ -158,7 +158,7 @@ def test_the_memory() -> None:
     symbol = interface_symbol(program)
     program.values[0].nbytes = 1 << 40
     with (
-        patch("et_vm.backends.native.backend.interface_symbol", return_value=symbol),
+        patch("et_backends.native.runtime.backend.interface_symbol", return_value=symbol),
         pytest.raises(OutOfMemory),
     ):
         init(program, limit=1 << 20)
@@ -234,7 +234,7 @@ def test_a_call_with_larger_sizes_than_the_memory() -> None:
     program = read_native(blob(text=SIZED, values=True))
     symbol = interface_symbol(program)
     program.values[0].nbytes = 100
-    with patch("et_vm.backends.native.backend.interface_symbol", return_value=symbol):
+    with patch("et_backends.native.runtime.backend.interface_symbol", return_value=symbol):
         handle = init(program)
     tracer = Values()
     outputs = [

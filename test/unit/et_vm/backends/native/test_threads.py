@@ -31,12 +31,12 @@ import numpy as np
 import pytest
 from support.native_blobs import blob, here, program, tensor
 
+from et_backends.native.runtime import threads as native_threads
+from et_backends.native.runtime.backend import NativeBackend
+from et_backends.native.runtime.threads import LINGER, REST, Code, ThreadPool, shared_pool
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
-from et_vm.backends.native import threads as native_threads
-from et_vm.backends.native.backend import NativeBackend
-from et_vm.backends.native.elf import load_object, machine_of
-from et_vm.backends.native.threads import LINGER, REST, Code, ThreadPool, shared_pool
+from et_vm.backends.elf import load_object, machine_of
 from et_vm.platform import Platform
 from et_vm.runtime import Runtime
 
@@ -188,7 +188,7 @@ def test_stacks_of_threads() -> None:
     """A program may ask for small ones: the pool's have room for machine code all the same, and leave the setting."""
     script = """
 import ctypes, threading
-from et_vm.backends.native.threads import STACK, ThreadPool
+from et_backends.native.runtime.threads import STACK, ThreadPool
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.pthread_self.restype = ctypes.c_void_p

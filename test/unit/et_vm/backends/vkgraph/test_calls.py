@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from support.vulkan_graphs import Build, D, argument, empty, linear
 
+from et_backends.vulkan_graph.runtime.backend import VulkanGraphBackend
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_vm.backend import BackendExecuteContext, BackendInitContext
-from et_vm.backends.vkgraph.backend import VulkanGraphBackend
 from et_vm.platform import Platform
 from et_vm.tracer import EventTracer
 

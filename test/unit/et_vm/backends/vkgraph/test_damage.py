@@ -7,10 +7,10 @@ import pytest
 from fuzz.blobs import REFUSALS
 from support.vulkan_graphs import Build, argument, empty
 
+from et_backends.vulkan_graph.runtime.backend import VulkanGraphBackend
 from et_ops.library import OPERATORS
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendExecuteContext, BackendInitContext
-from et_vm.backends.vkgraph.backend import VulkanGraphBackend
 from et_vm.platform import Platform
 
 LOADED = {"ran", *REFUSALS}

@@ -7,9 +7,9 @@ import pytest
 from support.cost import memory_of
 from support.vulkan_graphs import Build
 
+from et_backends.vulkan_graph.runtime.backend import VulkanGraphBackend
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendInitContext
-from et_vm.backends.vkgraph.backend import VulkanGraphBackend
 from et_vm.platform import Platform
 from et_vm.work import WorkMeter
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from support.vulkan_graphs import Build, D, argument, empty
 
+from et_backends.vulkan_graph.runtime.backend import VulkanGraphBackend
 from et_schema.errors import InvalidFile
 from et_vm.backend import BackendExecuteContext, BackendInitContext
-from et_vm.backends.vkgraph.backend import VulkanGraphBackend
 from et_vm.platform import Platform
 
 RANDOM = np.random.default_rng(0)

@@ -3,7 +3,7 @@
 import pytest
 from support import xnnpack_graphs
 
-from et_vm.backends.xnnpack import site
+from et_backends.xnnpack.runtime import site
 from et_vm.kernels.libraries import load_library
 
 

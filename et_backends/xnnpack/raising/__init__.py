@@ -1,0 +1,1 @@
+"""Raising of graphs for XNNPACK to edge ops."""

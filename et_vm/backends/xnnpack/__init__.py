@@ -1,5 +1,0 @@
-"""XNNPACK's graphs on our own kernels: what a program leaves to the backend `XnnpackBackend` runs without any C++."""
-
-from et_vm.backends.xnnpack.backend import XnnpackBackend
-
-__all__ = ["XnnpackBackend"]
