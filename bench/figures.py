@@ -21,7 +21,7 @@ BEGIN, END = "<!-- figures: python -m bench -->\n", "<!-- end of figures -->\n"
 
 NOT_NATIVE: Final = (
     ":!et_backends/native/compiler",
-    ":!et_ir/dialects/native",
+    ":!et_backends/codegen/dialect",
     ":!et_backends/native/runtime",
     ":!et_schema/native.py",
 )

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 from xdsl.dialects.builtin import ArrayOfConstraint, IntegerAttr, SymbolNameConstraint, SymbolRefAttr
@@ -33,18 +34,19 @@ from dev.docstrings import (
     in_a_line,
     paragraphs,
 )
+from et_backends.codegen.dialect import Native
+from et_backends.tosa.dialect import Tosa, TosaOp
+from et_backends.vulkan.dialect import Spirv
+from et_backends.xnnpack.dialect import NodeOp, Xnnpack
+from et_backends.xnnpack.dialect.nodes import NODE_OPS
 from et_ir.dialects.backend import Backend
 from et_ir.dialects.control import Control
 from et_ir.dialects.discardable import DISCARDABLE
 from et_ir.dialects.edge import Edge
 from et_ir.dialects.executorch import Executorch
-from et_ir.dialects.native import Native
 from et_ir.dialects.program import Program
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.spirv import Spirv
-from et_ir.dialects.tosa import Tosa, TosaOp
-from et_ir.dialects.xnnpack import NodeOp, Xnnpack
-from et_ir.dialects.xnnpack.nodes import NODE_OPS
+from et_ir.universe import dialect_places
 from et_schema.tables import fields_of
 from et_schema.tosa_ops import ATTRIBUTES, ELEMENT_TYPES, OPERANDS, VARIADIC
 from et_schema.xnnpack_nodes import roles_of
@@ -72,10 +74,15 @@ class _Member(NamedTuple):
     meaning: str
 
 
+def _module(dialect: str) -> ModuleType:
+    """The module that has a dialect."""
+    return import_module(dialect_places()[dialect].partition(":")[0])
+
+
 def dialect_page(dialect: Dialect) -> Iterator[str]:
     """The lines of a dialect's page. Raises ValueError for an operation or a member without a docstring."""
     name = dialect.name
-    introduction = paragraphs(import_module(f"et_ir.dialects.{name}")).partition("\n\n")[2]
+    introduction = paragraphs(_module(name)).partition("\n\n")[2]
     yield f"# The `{name}` dialect"
     yield ""
     yield "{BANNER}"
@@ -113,7 +120,7 @@ def operators_page() -> Iterator[str]:
     yield "{BANNER}"
     for dialect in ("aten", "edge"):
         yield ""
-        yield paragraphs(import_module(f"et_ir.dialects.{dialect}"))
+        yield paragraphs(_module(dialect))
     yield ""
     yield (
         "An operation for each overload of an operator, made from its record (`et_ops`) when it is first asked for: "
@@ -164,7 +171,8 @@ def _attributes(dialect: Dialect) -> Iterator[str]:
 def _discardable(dialect: str) -> Iterator[tuple[str, str]]:
     """The discardable attributes that a dialect declares, as constants of its modules, with their docstrings."""
     declared = {name for name in DISCARDABLE if name.startswith(f"{dialect}.")}
-    for module in [name for name in sys.modules if name.startswith("et_ir.dialects.")]:
+    places = ("et_ir.dialects.", f"{_module(dialect).__name__}.")
+    for module in [name for name in sys.modules if name.startswith(places)]:
         for constant, meaning in constant_docstrings(module).items():
             name = getattr(sys.modules[module], constant)
             if isinstance(name, str) and name in declared:
@@ -296,7 +304,7 @@ def _trait(trait: OpTrait) -> str:
             return f"`HasParent` ({_names(trait.op_types)})"
         case SingleBlockImplicitTerminator():
             return f"`SingleBlockImplicitTerminator` ({_names([trait.op_type])})"
-        case _ if type(trait).__module__.startswith("et_ir."):
+        case _ if type(trait).__module__.startswith(("et_ir.", "et_backends.")):
             text = first_sentence(inspect.getdoc(trait) or "")
             return text[:1].lower() + text[1:]
         case _:

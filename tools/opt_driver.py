@@ -246,7 +246,7 @@ class EtOptMain(xDSLOptMain):
             print(f"{name:<28} A pipeline: to {reached}, with et-compile's -{level}.")
         for name in sorted(self.available_passes.keys() - self.own_passes.keys()):
             cls = self.available_passes[name]()
-            if cls.__module__.startswith("et_ir."):
+            if cls.__module__.startswith(("et_ir.", "et_backends.")):
                 continue  # published to xDSL by another name
             summary = (cls.__doc__ or "").strip().partition("\n\n")[0]
             of = f"A pass of {cls.__module__.partition('.')[0]}."

@@ -7,6 +7,9 @@ from et_schema.backend_packages import BackendPackage
 __all__ = ["PACKAGE"]
 
 PACKAGE: Final = BackendPackage(
+    dialects={
+        "native": "et_backends.codegen.dialect:Native",
+    },
     passes={
         "assign-layouts": "et_backends.codegen.passes.assign_layouts:AssignLayoutsPass",
         "choose-algorithms": "et_backends.codegen.passes.choose_algorithms:ChooseAlgorithmsPass",

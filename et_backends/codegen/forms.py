@@ -7,6 +7,7 @@ from typing import Final
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.elements import ELEMENTS, element_of, i8
 from et_backends.codegen.kernels.channel_convolution import MOST_REPEATED
 from et_backends.codegen.kernels.filters import is_plain
@@ -26,7 +27,6 @@ from et_backends.codegen.kernels.sorts import SORTS
 from et_backends.codegen.kernels.sorts import is_taken as is_sort_taken
 from et_backends.codegen.kernels.windows import window_of
 from et_ir.analysis.quantization import DEQUANTIZE
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name, ui8

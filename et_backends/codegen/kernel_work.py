@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.elements import element_of, nbytes
 from et_backends.codegen.kernels.loops import loop_of
 from et_backends.codegen.kernels.pointwise_rules import operator_name
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 

@@ -26,8 +26,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from et_backends.codegen.dialect import CompareOp, ConvertOp, SelectOp
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import CompareOp, ConvertOp, SelectOp
 
 __all__ = ["llvm_assembly"]
 

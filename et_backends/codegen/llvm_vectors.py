@@ -17,10 +17,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from et_backends.codegen.dialect import CompareOp, ConvertOp, SelectOp
+from et_backends.codegen.dialect.types import float_splat, integer_splat, vector_of, vector_type
 from et_backends.codegen.elements import nbytes
 from et_backends.codegen.llvm_builder import LlvmBuilder
-from et_ir.dialects.native import CompareOp, ConvertOp, SelectOp
-from et_ir.dialects.native.types import float_splat, integer_splat, vector_of, vector_type
 
 __all__ = ["NEON_LANES", "dot_product", "helium_conversion", "helium_scaled", "saturated", "splat"]
 

@@ -32,8 +32,7 @@ from xdsl.dialects.func import CallOp
 from xdsl.dialects.memref import AllocaOp, DimOp, LoadOp, ReinterpretCastOp, StoreOp, ViewOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from et_backends.codegen.elements import in_memory
-from et_ir.dialects.native import (
+from et_backends.codegen.dialect import (
     BarrierOp,
     CompareOp,
     ConcatOp,
@@ -47,7 +46,8 @@ from et_ir.dialects.native import (
     SelectOp,
     StridedLoadOp,
 )
-from et_ir.dialects.native.types import float_splat, integer_splat, memref_type, vector_of, vector_type
+from et_backends.codegen.dialect.types import float_splat, integer_splat, memref_type, vector_of, vector_type
+from et_backends.codegen.elements import in_memory
 from et_ops.sizes import Expression
 
 __all__ = ["Build", "Index", "Loop", "LoopBuilder", "vector_of"]

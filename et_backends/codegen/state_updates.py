@@ -13,10 +13,10 @@ from typing import Final
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.forms import VIEWS
 from et_backends.codegen.kernels.gathers import SCATTERS
 from et_backends.codegen.kernels.pointwise_rules import anchor_of, operator_name
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.program import LoadOp, StoreOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type

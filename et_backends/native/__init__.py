@@ -12,7 +12,4 @@ PACKAGE: Final = BackendPackage(
     runtime="et_backends.native.runtime.backend:NativeBackend",
     decoder="et_backends.native.lines:native_lines",
     writes="et_schema.native:native_writes",
-    dialects={
-        "native": "et_ir.dialects.native:Native",
-    },
 )

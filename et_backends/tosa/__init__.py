@@ -12,7 +12,7 @@ PACKAGE: Final = BackendPackage(
     runtime="et_backends.tosa.runtime.backend:TosaRuntime",
     decoder="et_backends.tosa.lines:tosa_lines",
     dialects={
-        "tosa": "et_ir.dialects.tosa:Tosa",
+        "tosa": "et_backends.tosa.dialect:Tosa",
     },
     passes={
         "fold-tosa-transposes": "et_backends.tosa.passes.fold_tosa_transposes:FoldTosaTransposesPass",

@@ -12,7 +12,7 @@ PACKAGE: Final = BackendPackage(
     runtime="et_backends.vulkan.runtime.backend:SpirvBackend",
     decoder="et_backends.vulkan.lines:vulkan_lines",
     dialects={
-        "spirv": "et_ir.dialects.spirv:Spirv",
+        "spirv": "et_backends.vulkan.dialect:Spirv",
     },
     passes={
         "convert-to-spirv": "et_backends.vulkan.passes.convert_to_spirv:ConvertToSpirvPass",

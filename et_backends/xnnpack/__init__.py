@@ -15,7 +15,7 @@ PACKAGE: Final = BackendPackage(
     graph="et_backends.xnnpack.raising.result_types:delegate_graph",
     raising=("open-xnnpack", "raise-xnnpack"),
     dialects={
-        "xnnpack": "et_ir.dialects.xnnpack:Xnnpack",
+        "xnnpack": "et_backends.xnnpack.dialect:Xnnpack",
     },
     passes={
         "close-xnnpack": "et_backends.xnnpack.passes.close_xnnpack:CloseXnnpackPass",

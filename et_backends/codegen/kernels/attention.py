@@ -28,6 +28,8 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import IndexType, f32, i1, i32, i64
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import CompareOp, KernelOp
+from et_backends.codegen.dialect.types import vector_type
 from et_backends.codegen.elements import element_of, in_registers, nbytes
 from et_backends.codegen.kernels.attention_masks import MASKED, KeyBound, bounds_of_keys, reach_of_queries
 from et_backends.codegen.kernels.attention_operands import FEW, Attention, attention_of, times_of
@@ -39,8 +41,6 @@ from et_backends.codegen.kernels.panels import PANEL, panel_columns, tile_rows
 from et_backends.codegen.kernels.pointwise_rules import add, choose, div, evaluate, mul
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import Size, shape_of
-from et_ir.dialects.native import CompareOp, KernelOp
-from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["attention_kernel"]

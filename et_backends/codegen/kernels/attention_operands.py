@@ -10,13 +10,13 @@ from typing import Final
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, Operation, SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.elements import element_of
 from et_backends.codegen.kernels.integer_rules import is_checked
 from et_backends.codegen.kernels.pointwise_rules import FUNCTIONS, POINTWISE, operator_name, rule_of
 from et_backends.codegen.kernels.quantization_rules import QUANTIZING, i8
 from et_backends.codegen.sizes import Size, has_known_sizes, representative, shape_of
 from et_ir.analysis.dim_orders import Order, straight
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, sizes_of, tensor_type

@@ -14,6 +14,8 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
+from et_backends.codegen.dialect.types import memref_type
 from et_backends.codegen.forms import is_read_packed
 from et_backends.codegen.kernels.depthwise import DepthwiseRow, build_row, filter_operand, tile_pixels
 from et_backends.codegen.kernels.epilogue import convolution_epilogue
@@ -24,8 +26,6 @@ from et_backends.codegen.kernels.product import Sizes, build_sequential_product,
 from et_backends.codegen.kernels.windows import Window, window_of
 from et_backends.codegen.loop_builder import Index, LoopBuilder
 from et_backends.codegen.sizes import Size
-from et_ir.dialects.native import KernelOp
-from et_ir.dialects.native.types import memref_type
 
 __all__ = ["bands_kernel"]
 

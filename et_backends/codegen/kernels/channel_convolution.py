@@ -12,6 +12,7 @@ from typing import Final
 from xdsl.dialects import vector
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.epilogue import Epilogue
 from et_backends.codegen.kernels.filter_convolution import bias_epilogue, padded_image
 from et_backends.codegen.kernels.filters import Convolution, Phase, channel_filters
@@ -19,7 +20,6 @@ from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.panels import PANEL
 from et_backends.codegen.kernels.pointwise_rules import anchor_of
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.dialects.native import KernelOp
 
 __all__ = ["MOST_REPEATED", "channel_convolution_kernel"]
 

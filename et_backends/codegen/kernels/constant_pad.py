@@ -11,13 +11,13 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.padding import copy_inside, copy_row, fill_row
 from et_backends.codegen.kernels.pointwise_rules import anchor_of
 from et_backends.codegen.loop_builder import Index, LoopBuilder
 from et_ir.analysis.dim_orders import in_order
 from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["Pad", "constant_pad_kernel", "pad_buffer"]

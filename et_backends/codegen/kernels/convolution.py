@@ -16,6 +16,7 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.epilogue import Epilogue, convolution_epilogue
 from et_backends.codegen.kernels.host import Host, Operand, kernel_key
 from et_backends.codegen.kernels.padding import image_parts, padded_parts
@@ -39,7 +40,6 @@ from et_backends.codegen.kernels.windows import Window, window_of
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.analysis.dim_orders import NHWC
 from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from xdsl.dialects import vector
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.epilogue import Epilogue, convolution_epilogue
 from et_backends.codegen.kernels.host import Host, Operand, kernel_key
 from et_backends.codegen.kernels.panels import PANEL, Array, array_constant, constant_array
 from et_backends.codegen.kernels.pointwise_rules import anchor_of
 from et_backends.codegen.kernels.windows import Window, window_of
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.dialects.native import KernelOp
 
 __all__ = ["DepthwiseRow", "build_row", "depthwise_kernel", "filter_operand", "tile_pixels"]
 

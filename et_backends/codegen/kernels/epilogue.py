@@ -13,13 +13,13 @@ from xdsl.dialects import vector
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
+from et_backends.codegen.dialect import KernelOp, YieldOp
+from et_backends.codegen.dialect.types import memref_type, vector_type
 from et_backends.codegen.elements import element_of, in_registers
 from et_backends.codegen.kernels.host import Host, Operand, code_of_ops
 from et_backends.codegen.kernels.pointwise_rules import FUNCTIONS, add, evaluate, operator_name
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import Size, count_of, product, shape_of
-from et_ir.dialects.native import KernelOp, YieldOp
-from et_ir.dialects.native.types import memref_type, vector_type
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
 

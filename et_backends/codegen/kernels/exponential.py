@@ -13,9 +13,9 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType, i32
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect.types import vector_type
 from et_backends.codegen.kernels.pointwise_rules import choose, sub
 from et_backends.codegen.loop_builder import LoopBuilder
-from et_ir.dialects.native.types import vector_type
 
 __all__ = ["exp_of_difference"]
 

@@ -14,6 +14,7 @@ from typing import Final
 from xdsl.dialects import vector
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.constant_pad import Pad, pad_buffer
 from et_backends.codegen.kernels.epilogue import Epilogue
 from et_backends.codegen.kernels.filters import Convolution, Phase, panel_filters
@@ -22,7 +23,6 @@ from et_backends.codegen.kernels.panels import PANEL, panel_columns, tile_rows
 from et_backends.codegen.kernels.pointwise_rules import add, anchor_of
 from et_backends.codegen.kernels.product import Sizes, build_product
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.dialects.native import KernelOp
 
 __all__ = ["bias_epilogue", "filter_convolution_kernel", "padded_image"]
 

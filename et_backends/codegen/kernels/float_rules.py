@@ -13,9 +13,9 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import VectorType, f64
 from xdsl.ir import Operation, SSAValue
 
+from et_backends.codegen.dialect import CompareOp, SelectOp
+from et_backends.codegen.dialect.types import vector_type
 from et_backends.codegen.loop_builder import LoopBuilder
-from et_ir.dialects.native import CompareOp, SelectOp
-from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["FLOATS", "Floats"]

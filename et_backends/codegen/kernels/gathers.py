@@ -17,14 +17,14 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, i1, i32, i64
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
+from et_backends.codegen.dialect.types import memref_type
 from et_backends.codegen.elements import element_of, is_float
 from et_backends.codegen.kernels.host import Host, Number, Operand
 from et_backends.codegen.kernels.pointwise import copy_kernel
 from et_backends.codegen.kernels.pointwise_rules import anchor_of, operator_name
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import Size, count_of, normal, product, shape_of
-from et_ir.dialects.native import KernelOp
-from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 

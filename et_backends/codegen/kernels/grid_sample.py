@@ -13,6 +13,7 @@ from typing import Final
 from xdsl.dialects import arith, math, vector
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.epilogue import Epilogue
 from et_backends.codegen.kernels.float_rules import Floats
 from et_backends.codegen.kernels.host import Host, Operand
@@ -21,7 +22,6 @@ from et_backends.codegen.kernels.pointwise_rules import anchor_of
 from et_backends.codegen.kernels.taps import Tap, Taps
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import product, shape_of
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["GRID_SAMPLES", "grid_sample_kernel", "is_taken"]

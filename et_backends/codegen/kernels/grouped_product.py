@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.epilogue import Epilogue
 from et_backends.codegen.kernels.groups import ends_operand, of_group, visit_groups, with_single_rows
 from et_backends.codegen.kernels.host import Host, Operand, kernel_key
@@ -15,7 +16,6 @@ from et_backends.codegen.kernels.product import Sizes, accumulate, in_panels
 from et_backends.codegen.kernels.row_tiles import visit_rows
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import shape_of
-from et_ir.dialects.native import KernelOp
 
 __all__ = ["grouped_product_kernel"]
 

@@ -14,11 +14,11 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect.types import memref_type
 from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.product import Sizes, last_columns
 from et_backends.codegen.loop_builder import Index, LoopBuilder
 from et_backends.codegen.sizes import count_of
-from et_ir.dialects.native.types import memref_type
 
 __all__ = ["ends_operand", "of_group", "visit_groups", "with_single_rows"]
 

@@ -30,13 +30,13 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, ReinterpretCastOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from et_backends.codegen.dialect import SERIAL, KernelOp
+from et_backends.codegen.dialect.types import memref_type
 from et_backends.codegen.elements import element_of, in_memory
 from et_backends.codegen.kernels.packing import Numbers, packed_blob, source_key
 from et_backends.codegen.loop_builder import Build, Index, LoopBuilder
 from et_backends.codegen.sizes import Known, Size, count_of, extremum, largest, normal, number_of, product
 from et_ir.data import Blob
-from et_ir.dialects.native import SERIAL, KernelOp
-from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import GetOp, Globals
 from et_ops.sizes import Ranges
 

@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.borders import bordered, bordered_planes, bordered_runs
 from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.integer_operands import kernel_operands
@@ -26,7 +27,6 @@ from et_backends.codegen.kernels.windows import Window, window_of
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.analysis.dim_orders import NHWC
 from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["integer_convolution_kernel"]

@@ -13,6 +13,8 @@ import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
+from et_backends.codegen.dialect.types import vector_type
 from et_backends.codegen.kernels.borders import bordered
 from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.integer_operands import kernel_operands
@@ -23,8 +25,6 @@ from et_backends.codegen.kernels.requantization import IntegerEpilogue, integer_
 from et_backends.codegen.kernels.windows import Window, window_of
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.data import Blob
-from et_ir.dialects.native import KernelOp
-from et_ir.dialects.native.types import vector_type
 
 __all__ = ["integer_depthwise_kernel"]
 

@@ -15,11 +15,11 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Operation, SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.elements import element_of
 from et_backends.codegen.kernels.pointwise_rules import anchor_of
 from et_backends.codegen.kernels.quantization_rules import i8, quantizes
 from et_ir.analysis.quantization import DEQUANTIZE, Quantization, quantization_of
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8

@@ -15,6 +15,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.borders import bordered
 from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.integer_operands import kernel_operands
@@ -26,7 +27,6 @@ from et_backends.codegen.kernels.windows import Window, window_of
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import product, shape_of
 from et_ir.data import Blob
-from et_ir.dialects.native import KernelOp
 
 __all__ = ["QUAD", "integer_product_kernel", "integer_tile_rows", "packed_bytes"]
 

@@ -13,10 +13,10 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from et_backends.codegen.dialect import CompareOp, SelectOp
+from et_backends.codegen.dialect.types import vector_type
 from et_backends.codegen.elements import element_of, in_registers, is_float, is_integer, width_of
 from et_backends.codegen.loop_builder import LoopBuilder
-from et_ir.dialects.native import CompareOp, SelectOp
-from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import ui8

@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation, SSAValue
 
+from et_backends.codegen.dialect import KernelOp, YieldOp
 from et_backends.codegen.kernels.host import Host
 from et_backends.codegen.kernels.pointwise import copy_kernel
 from et_backends.codegen.sizes import count_of, shape_of
 from et_ir.dialects.control import MapOp, ScanOp
-from et_ir.dialects.native import KernelOp, YieldOp
 
 __all__ = ["LOOP_FORMS", "loop_kernel", "loop_of"]
 

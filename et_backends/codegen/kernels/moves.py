@@ -12,13 +12,13 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp, YieldOp
 from et_backends.codegen.kernels.host import Host, Number, Operand
 from et_backends.codegen.kernels.pointwise_rules import anchor_of, operator_name
 from et_backends.codegen.loop_builder import LoopBuilder, vector_of
 from et_backends.codegen.sizes import Size, extremum, normal, product, shape_of, total
 from et_ir.analysis.dim_orders import in_order
 from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.host import Host, Number, Operand
 from et_backends.codegen.kernels.pointwise_rules import anchor_of
 from et_backends.codegen.kernels.windows import Window
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["Part", "copy_inside", "copy_row", "fill_row", "image_parts", "padded", "padded_parts"]

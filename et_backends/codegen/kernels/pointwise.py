@@ -11,13 +11,13 @@ from typing import TypeAlias
 from xdsl.dialects.arith import CmpiOp
 from xdsl.ir import Attribute, SSAValue
 
+from et_backends.codegen.dialect import KernelOp, YieldOp
 from et_backends.codegen.elements import element_of, in_registers
 from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.pointwise_rules import evaluate
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import Size, product, shape_of
 from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 

@@ -14,6 +14,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32, i1, i32
 from xdsl.ir import Attribute, SSAValue
 
+from et_backends.codegen.dialect import CompareOp, KernelOp, SelectOp
 from et_backends.codegen.elements import ELEMENTS, element_of, is_float, is_integer, promoted
 from et_backends.codegen.kernels.float_rules import FLOATS
 from et_backends.codegen.kernels.integer_rules import (
@@ -25,7 +26,6 @@ from et_backends.codegen.kernels.integer_rules import (
 from et_backends.codegen.kernels.quantization_rules import QUANTIZING, quantization_rule, quantizes
 from et_backends.codegen.loop_builder import LoopBuilder
 from et_ir.analysis.quantization import DEQUANTIZE
-from et_ir.dialects.native import CompareOp, KernelOp, SelectOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
 from et_ir.dialects.schema.tensors import is_tensor

@@ -8,6 +8,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.elements import element_of, in_registers, width_of
 from et_backends.codegen.kernels.epilogue import Epilogue
 from et_backends.codegen.kernels.host import Host, Operand
@@ -16,7 +17,6 @@ from et_backends.codegen.kernels.panels import PANEL
 from et_backends.codegen.kernels.pointwise_rules import add, anchor_of, div, operator_name
 from et_backends.codegen.kernels.windows import Window, window_of
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
 

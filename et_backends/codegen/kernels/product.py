@@ -14,6 +14,8 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import BarrierOp, KernelOp
+from et_backends.codegen.dialect.types import memref_type
 from et_backends.codegen.kernels.epilogue import Epilogue
 from et_backends.codegen.kernels.host import Host, Number, Operand, kernel_key
 from et_backends.codegen.kernels.matrices import Matrices, packed_matrices
@@ -28,8 +30,6 @@ from et_backends.codegen.kernels.pointwise_rules import add, anchor_of, mul, ope
 from et_backends.codegen.kernels.row_tiles import low_tiles, visit_rows
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import Size, product, shape_of
-from et_ir.dialects.native import BarrierOp, KernelOp
-from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type

@@ -15,11 +15,11 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import CompareOp, SelectOp
+from et_backends.codegen.dialect.types import vector_type
 from et_backends.codegen.elements import element_of, in_registers
 from et_backends.codegen.kernels.integer_rules import converted
 from et_backends.codegen.loop_builder import LoopBuilder, vector_of
-from et_ir.dialects.native import CompareOp, SelectOp
-from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
 from et_ir.dialects.schema.tensors import is_tensor

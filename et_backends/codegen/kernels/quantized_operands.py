@@ -18,13 +18,13 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Operation, SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.elements import element_of, is_integer
 from et_backends.codegen.kernels.integer_operands import integer_operands
 from et_backends.codegen.kernels.pointwise_rules import anchor_of, operator_name
 from et_backends.codegen.kernels.quantization_rules import i8
 from et_ir.analysis.quantization import DEQUANTIZE, Granularity, Quantization, quantization_of
 from et_ir.dialects.counterparts import forms
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.program import GetOp, GlobalOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8

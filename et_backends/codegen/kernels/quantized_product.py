@@ -23,6 +23,8 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import IntegerType, f32, i32
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
+from et_backends.codegen.dialect.types import vector_type
 from et_backends.codegen.kernels.epilogue import Epilogue
 from et_backends.codegen.kernels.groups import ends_operand, of_group, visit_groups, with_single_rows
 from et_backends.codegen.kernels.host import Host, Operand
@@ -42,8 +44,6 @@ from et_backends.codegen.kernels.row_tiles import visit_rows
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import product, shape_of
 from et_ir.data import Blob
-from et_ir.dialects.native import KernelOp
-from et_ir.dialects.native.types import vector_type
 
 __all__ = ["quantized_product_kernel"]
 

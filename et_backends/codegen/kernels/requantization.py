@@ -18,6 +18,8 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
+from et_backends.codegen.dialect.types import vector_type
 from et_backends.codegen.kernels.epilogue import Epilogue
 from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.integer_operands import IntegerOperands
@@ -32,8 +34,6 @@ from et_backends.codegen.kernels.quantization_rules import (
 )
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import Size
-from et_ir.dialects.native import KernelOp
-from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["IntegerEpilogue", "integer_epilogue"]

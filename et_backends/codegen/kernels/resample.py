@@ -14,6 +14,7 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.epilogue import Epilogue
 from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.images import image_sizes
@@ -21,7 +22,6 @@ from et_backends.codegen.kernels.panels import PANEL, array_constant, constant_i
 from et_backends.codegen.kernels.pointwise_rules import add, anchor_of, div, mul
 from et_backends.codegen.kernels.resampling import Axis, axes_of, takes_maximum
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.dialects.native import KernelOp
 
 __all__ = ["resample_kernel"]
 

@@ -16,6 +16,8 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import f32, i1
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp, SelectOp, YieldOp
+from et_backends.codegen.dialect.types import vector_type
 from et_backends.codegen.elements import element_of, in_registers, is_float, is_integer, width_of
 from et_backends.codegen.kernels.exponential import exp_of_difference
 from et_backends.codegen.kernels.host import Host, Operand
@@ -33,8 +35,6 @@ from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import Size, count_of, normal, product, shape_of
 from et_ir.analysis.dim_orders import Order, straight
 from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.native import KernelOp, SelectOp, YieldOp
-from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type

@@ -13,14 +13,14 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, f32, f64, i1, i64
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import CompareOp, KernelOp, SelectOp, YieldOp
+from et_backends.codegen.dialect.types import vector_type
 from et_backends.codegen.elements import element_of, in_registers, is_float
 from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.integer_rules import converted
 from et_backends.codegen.kernels.pointwise_rules import anchor_of, operator_name
 from et_backends.codegen.loop_builder import Index, LoopBuilder
 from et_backends.codegen.sizes import Size, product, shape_of
-from et_ir.dialects.native import CompareOp, KernelOp, SelectOp, YieldOp
-from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
 

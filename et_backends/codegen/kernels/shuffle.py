@@ -9,11 +9,11 @@ from typing import Final, TypeAlias
 
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.images import image_sizes
 from et_backends.codegen.kernels.pointwise_rules import anchor_of, operator_name
 from et_backends.codegen.loop_builder import Index, LoopBuilder
-from et_ir.dialects.native import KernelOp
 
 __all__ = ["SHUFFLES", "shuffle_kernel"]
 

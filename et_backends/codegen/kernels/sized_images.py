@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, vector
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.convolution import LARGE_FILTERS
 from et_backends.codegen.kernels.epilogue import Epilogue, convolution_epilogue
 from et_backends.codegen.kernels.groups import of_group
@@ -32,7 +33,6 @@ from et_backends.codegen.kernels.row_tiles import visit_rows
 from et_backends.codegen.kernels.windows import Window, window_of
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import Size, extremum, normal, product, shape_of
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["sized_convolution_kernel", "sized_depthwise_kernel", "sized_pool_kernel"]

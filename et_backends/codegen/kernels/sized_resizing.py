@@ -12,6 +12,7 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.epilogue import Epilogue
 from et_backends.codegen.kernels.float_rules import Floats
 from et_backends.codegen.kernels.host import Host, Number, Operand
@@ -21,7 +22,6 @@ from et_backends.codegen.kernels.taps import Tap, Taps
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import product, shape_of
 from et_ir.dialects.edge.resampling import factors_of
-from et_ir.dialects.native import KernelOp
 
 __all__ = ["sized_resize_kernel"]
 

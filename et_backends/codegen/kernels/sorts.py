@@ -16,12 +16,12 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
+from et_backends.codegen.dialect import KernelOp, YieldOp
 from et_backends.codegen.elements import element_of, is_float
 from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.pointwise_rules import anchor_of, operator_name
 from et_backends.codegen.loop_builder import Index, LoopBuilder
 from et_backends.codegen.sizes import Size, product, shape_of
-from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
 

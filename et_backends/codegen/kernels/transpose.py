@@ -9,13 +9,13 @@ from typing import Final
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.host import Host, Operand
 from et_backends.codegen.kernels.transposition import BLOCK, transpose_block
 from et_backends.codegen.loop_builder import Index, LoopBuilder
 from et_backends.codegen.sizes import Size, product, shape_of
 from et_ir.analysis.dim_orders import in_order, step
 from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["transpose_kernel"]

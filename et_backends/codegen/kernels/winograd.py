@@ -24,6 +24,7 @@ import numpy as np
 from xdsl.dialects import vector
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.epilogue import Epilogue, convolution_epilogue
 from et_backends.codegen.kernels.host import Host, Operand, kernel_key
 from et_backends.codegen.kernels.padding import image_parts, padded_parts
@@ -39,7 +40,6 @@ from et_backends.codegen.kernels.pointwise_rules import add, anchor_of, mul, sub
 from et_backends.codegen.kernels.product import PREFETCHING_ROWS, prefetch_panels
 from et_backends.codegen.kernels.windows import Window, window_of
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.dialects.native import KernelOp
 
 __all__ = ["transforms_filters", "winograd_kernel"]
 

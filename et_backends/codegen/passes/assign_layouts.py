@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from et_backends.codegen.dialect import KernelOp, ViewOp, YieldOp
 from et_backends.codegen.forms import SPATIAL, is_read_packed, is_view
 from et_backends.codegen.kernels.attention_operands import attention_matrices, scaled_matrices
 from et_backends.codegen.kernels.convolution import reads_planes
@@ -30,7 +31,6 @@ from et_backends.codegen.sizes import Size, count_of, representative, shape_of
 from et_ir.analysis.dim_orders import NHWC, Order, permuted_order, reshaped_order, straight
 from et_ir.dialects import control
 from et_ir.dialects.edge.attributes import dim_order_of, with_dim_order
-from et_ir.dialects.native import KernelOp, ViewOp, YieldOp
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type

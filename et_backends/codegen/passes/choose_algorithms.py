@@ -13,12 +13,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, ModuleOp, StringAttr, f64
 from xdsl.passes import ModulePass
 
+from et_backends.codegen.dialect import SECONDS, KernelOp
 from et_backends.codegen.kernels.pointwise_rules import anchor_of
 from et_backends.codegen.kernels.windows import Window, window_of
 from et_backends.codegen.kernels.winograd import transforms_filters
 from et_ir.analysis.choices import Candidate, Choice, note, shapes_of
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import SECONDS, KernelOp
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["ALGORITHMS", "ChooseAlgorithmsPass", "costs", "has_choice", "set_seconds"]

@@ -30,6 +30,17 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from et_backends.codegen.dialect import (
+    BarrierOp,
+    CompareOp,
+    ConvertOp,
+    DotOp,
+    PrefetchOp,
+    ReportedOp,
+    ReportOp,
+    SelectOp,
+)
+from et_backends.codegen.dialect.types import memref_type, vector_type
 from et_backends.codegen.elements import nbytes
 from et_backends.codegen.kernels.host import PREPARATION
 from et_backends.codegen.llvm_builder import Binary, Index, Kind, LlvmBuilder, type_suffix
@@ -42,17 +53,6 @@ from et_backends.codegen.llvm_vectors import (
     splat,
 )
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import (
-    BarrierOp,
-    CompareOp,
-    ConvertOp,
-    DotOp,
-    PrefetchOp,
-    ReportedOp,
-    ReportOp,
-    SelectOp,
-)
-from et_ir.dialects.native.types import memref_type, vector_type
 from et_schema.native import ENTRY, NO_REPORT, PREPARE, REPORT_AT
 
 __all__ = ["BARRIER", "MARK", "REPORT", "ConvertToLlvmPass", "empty_function"]

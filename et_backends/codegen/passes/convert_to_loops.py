@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from et_backends.codegen.dialect import KernelOp, ViewOp
 from et_backends.codegen.elements import element_of, nbytes
 from et_backends.codegen.forms import is_read_packed
 from et_backends.codegen.kernels.attention import attention_kernel
@@ -59,7 +60,6 @@ from et_backends.codegen.object_code import INSTRUCTION_SETS, InstructionSet
 from et_backends.codegen.sizes import Known, count_of
 from et_ir.delegation.dependences import is_copied, is_statement
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import KernelOp, ViewOp
 from et_ir.dialects.program import DataAttr, GetOp
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor

@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.traits import SymbolTable, is_side_effect_free
 
-from et_ir.dialects.native import SERIAL, BarrierOp, PartOp
+from et_backends.codegen.dialect import SERIAL, BarrierOp, PartOp
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
 
 __all__ = ["DistributeLoopsPass"]

@@ -22,8 +22,8 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
-from et_ir.dialects.native import CompareOp, SelectOp
-from et_ir.dialects.native.types import float_splat, vector_type
+from et_backends.codegen.dialect import CompareOp, SelectOp
+from et_backends.codegen.dialect.types import float_splat, vector_type
 from et_ir.rewriting import rewrite
 
 __all__ = ["EXPANSIONS", "ExpandMathPass"]

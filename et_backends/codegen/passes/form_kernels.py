@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from et_backends.codegen.dialect import KernelOp, YieldOp
 from et_backends.codegen.forms import INTEGER_FORMS, SPATIAL, factors_of, form_of
 from et_backends.codegen.kernels.epilogue import fits_tiles
 from et_backends.codegen.kernels.images import channel_dim
@@ -26,7 +27,6 @@ from et_backends.codegen.sizes import shape_of
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.delegation.dependences import is_copied
 from et_ir.dialects.control import MapOp, ScanOp
-from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 

@@ -10,9 +10,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from et_backends.codegen.dialect import KernelOp, YieldOp
 from et_backends.codegen.kernels.attention_operands import Attention, match_attention
 from et_backends.codegen.passes.infer_view_sizes import erase_unread, infer_view_sizes
-from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["FuseAttentionPass"]

@@ -17,9 +17,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from et_backends.codegen.dialect import KernelOp, YieldOp
 from et_backends.codegen.kernels.pointwise_rules import anchor_of
 from et_backends.codegen.kernels.windows import window_of
-from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["CACHE", "FuseBandsPass"]

@@ -11,9 +11,9 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernels.pointwise_rules import anchor_of, operator_name
 from et_backends.codegen.kernels.windows import window_of
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
 

@@ -10,9 +10,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from et_backends.codegen.dialect import KernelOp, YieldOp
 from et_backends.codegen.kernels.pointwise_rules import POINTWISE, operator_name
 from et_backends.codegen.kernels.rows import ROWS, is_normalization
-from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 

@@ -27,8 +27,7 @@ from xdsl.dialects.memref import LoadOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import (
+from et_backends.codegen.dialect import (
     CompareOp,
     ConcatOp,
     ConvertOp,
@@ -37,7 +36,8 @@ from et_ir.dialects.native import (
     SelectOp,
     StridedLoadOp,
 )
-from et_ir.dialects.native.types import resized_splat, vector_of, vector_type
+from et_backends.codegen.dialect.types import resized_splat, vector_of, vector_type
+from et_ir.diagnostics import PassReport, diagnose
 
 __all__ = ["LowerVectorsPass"]
 

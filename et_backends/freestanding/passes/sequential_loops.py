@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.dialects.native import BarrierOp, PartOp
+from et_backends.codegen.dialect import BarrierOp, PartOp
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
 
 __all__ = ["SequentialLoopsPass"]

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.kernel_work import kernel_work
 from et_backends.codegen.passes.choose_algorithms import ALGORITHMS
 from et_backends.codegen.passes.fuse_bands import CACHE
@@ -25,7 +26,6 @@ from et_ir.delegation.named_data import NamedDataStore
 from et_ir.delegation.specs import CompileSpec
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.executorch.layout import scalar_type
-from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.driver.stages import run_pipeline

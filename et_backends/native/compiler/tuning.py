@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.printer import Printer
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.object_code import INSTRUCTION_SETS, InstructionSet
 from et_backends.codegen.passes.choose_algorithms import ALGORITHMS, has_choice, set_seconds
 from et_backends.codegen.pipeline import observed
@@ -30,7 +31,6 @@ from et_ir.analysis.choices import explained
 from et_ir.analysis.time_cache import TimeCache, Times, processor_digest, source_digest
 from et_ir.delegation.details import BackendDetails
 from et_ir.delegation.partitioner import Partitioner
-from et_ir.dialects.native import KernelOp
 from et_schema.processes import python
 
 __all__ = ["TuningFailed", "add_times", "cache_file", "sets_here", "time_kernels"]

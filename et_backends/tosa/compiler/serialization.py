@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
+from et_backends.tosa.dialect import OP_CLASSES, ConstOp, ConstShapeOp, TosaOp
+from et_backends.tosa.dialect.attributes import shape_numbers, type_of
+from et_backends.tosa.dialect.ops import INLINE_ELEMENTS, tensor_of
 from et_ir.data import Blob
 from et_ir.dialects.program import DataAttr
-from et_ir.dialects.tosa import OP_CLASSES, ConstOp, ConstShapeOp, TosaOp
-from et_ir.dialects.tosa.attributes import shape_numbers, type_of
-from et_ir.dialects.tosa.ops import INLINE_ELEMENTS, tensor_of
 from et_schema.errors import InvalidFile
 from et_schema.tables import fields_of
 from et_schema.tosa import DATA_ALIGNMENT, block_of, constant_bytes, shape_sizes, tensors_by_name

@@ -26,9 +26,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from et_backends.tosa.compiler.legalizer import Legalizer
+from et_backends.tosa.dialect import ConstOp, TosaOp
+from et_backends.tosa.dialect.attributes import ShapeType, shape_numbers
 from et_ir.dialects.program import Globals
-from et_ir.dialects.tosa import ConstOp, TosaOp
-from et_ir.dialects.tosa.attributes import ShapeType, shape_numbers
 from et_ir.driver.stages import run_pipeline
 from et_schema.tables import fields_of
 from et_schema.tosa_graph import Op

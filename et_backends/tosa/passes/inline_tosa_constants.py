@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from et_ir.dialects.tosa import ConstOp
+from et_backends.tosa.dialect import ConstOp
 
 __all__ = ["InlineTosaConstantsPass"]
 

@@ -11,9 +11,12 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, f16, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, SSAValue
 
+from et_backends.codegen.dialect import KERNEL, KernelOp
+from et_backends.codegen.dialect.types import memref_type
 from et_backends.codegen.elements import nbytes
 from et_backends.vulkan.compiler.binary import encode_shader
 from et_backends.vulkan.compiler.pipeline import Shaders, shaders_of
+from et_backends.vulkan.dialect import AtomicMinimumOp, DispatchOp, ShaderOp
 from et_ir.data import Blob
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
@@ -21,10 +24,7 @@ from et_ir.delegation.named_data import NamedDataStore
 from et_ir.delegation.specs import CompileSpec
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.executorch.layout import scalar_type
-from et_ir.dialects.native import KERNEL, KernelOp
-from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.schema.tensors import tensor_type
-from et_ir.dialects.spirv import AtomicMinimumOp, DispatchOp, ShaderOp
 from et_ir.driver.stages import run_pipeline
 from et_schema.vulkan import (
     ALIGNMENT,

@@ -13,7 +13,7 @@ from typing import Final, cast
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, VectorType, i1, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from et_ir.dialects.spirv import (
+from et_backends.vulkan.dialect import (
     AccessChainOp,
     ArrayType,
     AtomicMinimumOp,

@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from et_backends.codegen.dialect.types import memref_type
+from et_backends.vulkan.dialect import DispatchOp
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native.types import memref_type
-from et_ir.dialects.spirv import DispatchOp
 from et_schema.vulkan import MAX_WORDS
 
 __all__ = ["MOST_STEPS", "Specialized", "parallel_loop", "refused", "replace_calls"]

@@ -14,6 +14,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from et_backends.codegen.dialect import KERNEL
+from et_backends.codegen.dialect.types import memref_type
 from et_backends.codegen.object_code import InstructionSet
 from et_backends.codegen.passes.convert_to_loops import Loops, loops_of
 from et_backends.codegen.passes.expand_math import ExpandMathPass
@@ -22,8 +24,6 @@ from et_backends.codegen.passes.plan_buffers import plan_buffers
 from et_backends.codegen.pipeline import make_kernels
 from et_backends.vulkan.passes.convert_to_spirv import ConvertToSpirvPass
 from et_backends.vulkan.passes.split_parallel_loops import SplitParallelLoopsPass
-from et_ir.dialects.native import KERNEL
-from et_ir.dialects.native.types import memref_type
 from et_schema.vulkan import ALIGNMENT
 
 __all__ = ["SPIRV", "Shaders", "observed", "shaders_of", "spirv_passes"]

@@ -18,8 +18,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from et_backends.codegen.elements import width_of
 from et_backends.vulkan.compiler.instructions import STORED, WIDTHS
-from et_ir.dialects.spirv import ConstantOp, EntryPointOp, InstructionOp, ShaderOp, VariableOp
-from et_ir.dialects.spirv import ReturnOp as SpirvReturnOp
+from et_backends.vulkan.dialect import ConstantOp, EntryPointOp, InstructionOp, ShaderOp, VariableOp
+from et_backends.vulkan.dialect import ReturnOp as SpirvReturnOp
 from et_schema.spirv import LOCAL_SIZE, Capability, Op
 
 __all__ = ["Index", "ShaderBuilder", "integer_of", "number_attribute", "scalar_type"]

@@ -30,6 +30,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from et_backends.codegen.dialect import CompareOp, ConvertOp, DotOp, PrefetchOp, ReportOp, SelectOp
+from et_backends.codegen.dialect.types import memref_type
 from et_backends.vulkan.compiler.dispatches import Specialized, parallel_loop, refused, replace_calls
 from et_backends.vulkan.compiler.instructions import (
     ARITH_PREDICATES,
@@ -46,9 +48,7 @@ from et_backends.vulkan.compiler.scalar_arithmetic import (
     extremum,
 )
 from et_backends.vulkan.compiler.shader_builder import Index, ShaderBuilder, integer_of, scalar_type
-from et_ir.dialects.native import CompareOp, ConvertOp, DotOp, PrefetchOp, ReportOp, SelectOp
-from et_ir.dialects.native.types import memref_type
-from et_ir.dialects.spirv import (
+from et_backends.vulkan.dialect import (
     AccessChainOp,
     ArrayType,
     AtomicMinimumOp,
@@ -65,7 +65,7 @@ from et_ir.dialects.spirv import (
     StructType,
     VariableOp,
 )
-from et_ir.dialects.spirv.types import pointer_type
+from et_backends.vulkan.dialect.types import pointer_type
 from et_schema.spirv import BuiltIn, Op, StorageClass
 from et_schema.vulkan import ROW
 

@@ -22,8 +22,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from et_ir.dialects.xnnpack import GraphOp
-from et_ir.dialects.xnnpack.graphs import closed
+from et_backends.xnnpack.dialect import GraphOp
+from et_backends.xnnpack.dialect.graphs import closed
 
 __all__ = ["CloseXnnpackPass"]
 

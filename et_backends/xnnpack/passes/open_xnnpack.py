@@ -22,8 +22,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
+from et_backends.xnnpack.dialect.graphs import BACKEND, opened
 from et_ir.dialects.backend import LoweredOp
-from et_ir.dialects.xnnpack.graphs import BACKEND, opened
 from et_schema.errors import InvalidFile
 
 __all__ = ["OpenXnnpackPass"]

@@ -26,12 +26,12 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from et_backends.xnnpack.dialect import GraphOp
+from et_backends.xnnpack.dialect.graphs import closed
 from et_backends.xnnpack.raising.constants import ProgramConstants
 from et_backends.xnnpack.raising.graph import GraphRaiser, discard
 from et_backends.xnnpack.raising.nodes import CannotRaiseNode
 from et_ir.dialects.backend import CallOp
-from et_ir.dialects.xnnpack import GraphOp
-from et_ir.dialects.xnnpack.graphs import closed
 
 __all__ = ["RaiseXnnpackPass"]
 

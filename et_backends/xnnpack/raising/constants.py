@@ -12,6 +12,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
 
 from et_backends.xnnpack.compiler.constants import array_blob
+from et_backends.xnnpack.dialect import GraphOp
+from et_backends.xnnpack.dialect.graphs import BACKEND
 from et_backends.xnnpack.raising.nodes import CannotRaiseNode
 from et_ir.analysis.dim_orders import Order, straight
 from et_ir.data import Blob
@@ -19,8 +21,6 @@ from et_ir.dialects.backend import LoweredOp, NamedDataOp
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema.literals import ui8
-from et_ir.dialects.xnnpack import GraphOp
-from et_ir.dialects.xnnpack.graphs import BACKEND
 from et_schema.xnnpack_graph import (
     PerChannelGroupQuant,
     PerChannelQuant,

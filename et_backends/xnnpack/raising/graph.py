@@ -9,6 +9,7 @@ from typing import Final, cast
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, TensorType, f16, f32, i8
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from et_backends.xnnpack.dialect import GraphOp, InputOp
 from et_backends.xnnpack.raising.constants import GraphConstants, ProgramConstants, quantized_constant
 from et_backends.xnnpack.raising.nodes import CannotRaiseNode, Grid, NodeRaiser, Tensors
 from et_ir.analysis.dim_orders import Order
@@ -16,7 +17,6 @@ from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema.literals import ui8
-from et_ir.dialects.xnnpack import GraphOp, InputOp
 from et_schema.xnnpack_graph import (
     PerTensorQuant,
     PerTokenDynamicQuant,

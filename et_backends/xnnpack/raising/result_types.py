@@ -8,11 +8,11 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from et_backends.xnnpack.dialect import GraphOp
+from et_backends.xnnpack.dialect.graphs import opened
 from et_backends.xnnpack.raising.graph import GraphRaiser, discard
 from et_backends.xnnpack.raising.nodes import CannotRaiseNode
 from et_ir.dialects.backend import LoweredOp
-from et_ir.dialects.xnnpack import GraphOp
-from et_ir.dialects.xnnpack.graphs import opened
 from et_ir.passes.raising.calls import CannotRaise
 
 __all__ = ["delegate_graph"]

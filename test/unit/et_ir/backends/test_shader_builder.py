@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
 )
 
 from et_backends.vulkan.compiler.shader_builder import Index, ShaderBuilder, integer_of
-from et_ir.dialects.spirv import (
+from et_backends.vulkan.dialect import (
     ConstantOp,
     InstructionOp,
     PointerType,

@@ -14,9 +14,9 @@ from torch.nn import functional as F
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.passes.fuse_attention import FuseAttentionPass
 from et_ir import to_edge
-from et_ir.dialects.native import KernelOp
 from et_ir.passes.to_executorch.share_matrices import ShareMatricesPass
 from et_schema.native import read_native
 from et_schema.pte import read_pte

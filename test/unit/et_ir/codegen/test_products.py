@@ -12,10 +12,10 @@ from torch import nn
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
+from et_backends.codegen.dialect import PrefetchOp
 from et_backends.codegen.kernels.product import AHEAD, SUMS
 from et_backends.codegen.object_code import InstructionSet
 from et_backends.codegen.pipeline import observed
-from et_ir.dialects.native import PrefetchOp
 
 _Function = Callable[..., torch.Tensor]
 

@@ -10,11 +10,11 @@ import torch
 from native_modules import SETS, WINOGRAD_GROWTH, check, sets
 from torch import nn
 
+from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.passes import choose_algorithms
 from et_backends.codegen.passes.choose_algorithms import ChooseAlgorithmsPass
 from et_backends.native.compiler import NativePartitioner
 from et_ir import to_edge_transform_and_lower
-from et_ir.dialects.native import KernelOp
 
 SHAPES = [
     (16, 16, 8, 8, 1, 1),

@@ -14,10 +14,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from et_backends.codegen.dialect import PartOp
 from et_backends.codegen.loop_builder import LoopBuilder
 from et_backends.codegen.object_code import InstructionSet
 from et_backends.codegen.pipeline import observed
-from et_ir.dialects.native import PartOp
 
 
 def loops(module: nn.Module, *arguments: torch.Tensor, dynamic_shapes: Any = None) -> list[Operation]:

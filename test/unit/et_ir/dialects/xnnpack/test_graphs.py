@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
+from et_backends.xnnpack.dialect.graphs import BACKEND, closed, opened
+from et_backends.xnnpack.dialect.nodes import NODE_OPS
 from et_ir.data import Blob
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.program import DataAttr
 from et_ir.dialects.program.attributes import ELEMENT_TYPES
-from et_ir.dialects.xnnpack.graphs import BACKEND, closed, opened
-from et_ir.dialects.xnnpack.nodes import NODE_OPS
 from et_schema import xnnpack_graph as schema
 from et_schema.xnnpack import serialize_xnnpack
 from et_schema.xnnpack_graph import (

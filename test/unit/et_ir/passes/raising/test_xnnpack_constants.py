@@ -7,11 +7,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Region
 
 from et_backends.xnnpack.compiler.constants import array_blob
+from et_backends.xnnpack.dialect import GraphOp
 from et_backends.xnnpack.raising.constants import GraphConstants, ProgramConstants
 from et_ir.dialects.backend import NamedDataOp
 from et_ir.dialects.program import DataAttr, GetOp, Globals
 from et_ir.dialects.schema.literals import ui8
-from et_ir.dialects.xnnpack import GraphOp
 from et_ir.evaluation.arrays import array_of
 from et_schema.xnnpack_graph import (
     ConstantDataOffset,

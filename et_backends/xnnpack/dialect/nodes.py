@@ -19,7 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from et_ir.dialects.xnnpack.attributes import ValueType, field_values, integers
+from et_backends.xnnpack.dialect.attributes import ValueType, field_values, integers
 from et_schema.xnnpack_graph import OutputMinMax, XNode, XNodeUnion
 from et_schema.xnnpack_nodes import NO_VALUE, roles_of
 

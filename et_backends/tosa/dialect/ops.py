@@ -21,11 +21,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from et_ir.data import Blob
-from et_ir.dialects.program import DataAttr
-from et_ir.dialects.schema.literals import ELEMENT_TYPES as DATA_TYPES
-from et_ir.dialects.schema.tensors import is_tensor, tensor_type
-from et_ir.dialects.tosa.attributes import (
+from et_backends.tosa.dialect.attributes import (
     ShapeType,
     attribute_of,
     constant_array,
@@ -35,6 +31,10 @@ from et_ir.dialects.tosa.attributes import (
     table_of,
     type_of,
 )
+from et_ir.data import Blob
+from et_ir.dialects.program import DataAttr
+from et_ir.dialects.schema.literals import ELEMENT_TYPES as DATA_TYPES
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_schema.tables import fields_of
 from et_schema.tosa_graph import DType
 from et_schema.tosa_ops import ATTRIBUTES, DEFAULTS, Op, TosaType, numpy_name, result_of

@@ -6,8 +6,8 @@ tools read the text. Large constants are data of the program; `inline-tosa-const
 
 from xdsl.ir import Dialect
 
-from et_ir.dialects.tosa.attributes import NanModeAttr, ResizeModeAttr, RoundingModeAttr, ShapeType
-from et_ir.dialects.tosa.ops import OP_CLASSES, ConstOp, ConstShapeOp, TosaOp
+from et_backends.tosa.dialect.attributes import NanModeAttr, ResizeModeAttr, RoundingModeAttr, ShapeType
+from et_backends.tosa.dialect.ops import OP_CLASSES, ConstOp, ConstShapeOp, TosaOp
 
 __all__ = [
     "OP_CLASSES",

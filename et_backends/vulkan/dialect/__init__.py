@@ -7,7 +7,7 @@ control flow and the merge instruction before it are one operation, and block ar
 
 from xdsl.ir import Dialect
 
-from et_ir.dialects.spirv.ops import (
+from et_backends.vulkan.dialect.ops import (
     AccessChainOp,
     AtomicMinimumOp,
     BranchOp,
@@ -24,7 +24,7 @@ from et_ir.dialects.spirv.ops import (
     StoreOp,
     VariableOp,
 )
-from et_ir.dialects.spirv.types import ArrayType, PointerType, RuntimeArrayType, StructType
+from et_backends.vulkan.dialect.types import ArrayType, PointerType, RuntimeArrayType, StructType
 
 __all__ = [
     "AccessChainOp",

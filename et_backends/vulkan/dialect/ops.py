@@ -40,7 +40,13 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, NoTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from et_ir.dialects.spirv.types import ArrayType, PointerType, RuntimeArrayType, StructType, pointer_type
+from et_backends.vulkan.dialect.types import (
+    ArrayType,
+    PointerType,
+    RuntimeArrayType,
+    StructType,
+    pointer_type,
+)
 from et_schema.spirv import BuiltIn, Capability, Extended, Op
 
 __all__ = [

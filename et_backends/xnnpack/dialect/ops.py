@@ -29,10 +29,10 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from et_backends.xnnpack.dialect.attributes import ValueType, integers
+from et_backends.xnnpack.dialect.nodes import NodeOp
 from et_ir.dialects.backend import CompileSpecAttr
 from et_ir.dialects.program import DataAttr
-from et_ir.dialects.xnnpack.attributes import ValueType, integers
-from et_ir.dialects.xnnpack.nodes import NodeOp
 from et_schema.errors import ExecutorchError
 from et_schema.xnnpack import xnnpack_chunks
 from et_schema.xnnpack_check import check_graph

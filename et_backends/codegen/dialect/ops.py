@@ -47,8 +47,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from et_backends.codegen.dialect.types import memref_type, vector_of, vector_type
 from et_ir.dialects.discardable import discardable
-from et_ir.dialects.native.types import memref_type, vector_of, vector_type
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = [

@@ -7,7 +7,7 @@ vectors, a prefetch, reports of invalid arguments, and a barrier between threads
 
 from xdsl.ir import Dialect
 
-from et_ir.dialects.native.ops import (
+from et_backends.codegen.dialect.ops import (
     KERNEL,
     SECONDS,
     SERIAL,

@@ -6,9 +6,9 @@ node of the format, named as the kind.
 
 from xdsl.ir import Dialect
 
-from et_ir.dialects.xnnpack.attributes import ValueType
-from et_ir.dialects.xnnpack.nodes import NODE_OPS, NodeOp
-from et_ir.dialects.xnnpack.ops import ConstantOp, GraphOp, InputOp, OutputOp
+from et_backends.xnnpack.dialect.attributes import ValueType
+from et_backends.xnnpack.dialect.nodes import NODE_OPS, NodeOp
+from et_backends.xnnpack.dialect.ops import ConstantOp, GraphOp, InputOp, OutputOp
 
 __all__ = ["ConstantOp", "GraphOp", "InputOp", "NodeOp", "OutputOp", "ValueType", "Xnnpack"]
 

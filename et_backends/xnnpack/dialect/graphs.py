@@ -5,13 +5,13 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from et_backends.xnnpack.dialect.attributes import ValueType, attributes_of
+from et_backends.xnnpack.dialect.nodes import NODE_OPS, limits_of
+from et_backends.xnnpack.dialect.ops import ConstantOp, GraphOp, InputOp, OutputOp
 from et_ir.data import Blob
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.program import DataAttr
 from et_ir.dialects.program.attributes import ELEMENT_TYPES
-from et_ir.dialects.xnnpack.attributes import ValueType, attributes_of
-from et_ir.dialects.xnnpack.nodes import NODE_OPS, limits_of
-from et_ir.dialects.xnnpack.ops import ConstantOp, GraphOp, InputOp, OutputOp
 from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
 from et_schema.xnnpack_graph import (
     ConstantDataOffset,
