@@ -23,7 +23,7 @@ NOT_NATIVE: Final = (
     ":!et_backends/native/compiler",
     ":!et_backends/codegen/dialect",
     ":!et_backends/native/runtime",
-    ":!et_schema/native.py",
+    ":!et_backends/native/format.py",
 )
 """Leaves out the native backend, which only `bench.native` measures."""
 COMPILER: Final = ("et_backends", "et_ir", "et_ops", "et_schema", *NOT_NATIVE)

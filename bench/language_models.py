@@ -491,7 +491,7 @@ def _compile(size: str, mode: str, backend: str, path: Path) -> dict[str, Any]:
 
 def _constants(path: Path) -> int:
     """Bytes of the constants of machine code in the method for one token."""
-    from et_schema.native import read_native
+    from et_backends.native.format import read_native
     from et_schema.pte import read_pte
 
     pte = read_pte(memoryview(path.read_bytes()))

@@ -11,8 +11,8 @@ from functools import cache
 
 import numpy as np
 
+from et_backends.codegen.format import ENTRY
 from et_backends.native.runtime.threads import Code, shared_pool
-from et_schema.native import ENTRY
 from et_vm.backends.cpu import cpu_features, machine
 from et_vm.backends.elf import LoadedObject, load_object
 

@@ -36,9 +36,11 @@ from dev.docstrings import (
 )
 from et_backends.codegen.dialect import Native
 from et_backends.tosa.dialect import Tosa, TosaOp
+from et_backends.tosa.format.operators import ATTRIBUTES, ELEMENT_TYPES, OPERANDS, VARIADIC
 from et_backends.vulkan.dialect import Spirv
 from et_backends.xnnpack.dialect import NodeOp, Xnnpack
 from et_backends.xnnpack.dialect.nodes import NODE_OPS
+from et_backends.xnnpack.format.nodes import roles_of
 from et_ir.dialects.backend import Backend
 from et_ir.dialects.control import Control
 from et_ir.dialects.discardable import DISCARDABLE
@@ -48,8 +50,6 @@ from et_ir.dialects.program import Program
 from et_ir.dialects.schema import SchemaOp
 from et_ir.universe import dialect_places
 from et_schema.tables import fields_of
-from et_schema.tosa_ops import ATTRIBUTES, ELEMENT_TYPES, OPERANDS, VARIADIC
-from et_schema.xnnpack_nodes import roles_of
 
 __all__ = ["DIALECTS", "FAMILIES", "dialect_page", "operators_page"]
 

@@ -36,8 +36,8 @@ def blob_problems(file: memoryview, kernels: KernelRegistry | None) -> Iterator[
 
 
 def _xnnpack(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
+    from et_backends.xnnpack.format.blob import read_xnnpack
     from et_schema.errors import InvalidFile
-    from et_schema.xnnpack import read_xnnpack
 
     del kernels
     try:
@@ -47,7 +47,7 @@ def _xnnpack(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execu
 
 
 def _coreml(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
-    from et_schema.coreml import read_coreml
+    from et_backends.coreml.format.blob import read_coreml
     from et_schema.errors import InvalidFile
 
     del kernels
@@ -58,8 +58,8 @@ def _coreml(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execut
 
 
 def _ethos_u(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
+    from et_backends.ethos_u.format import read_vela
     from et_schema.errors import InvalidFile
-    from et_schema.vela import read_vela
 
     del kernels
     try:
@@ -76,9 +76,9 @@ _LEAST: Final = 1 << 29
 
 def _tosa(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """What operators derive of constants that they share may be any multiple of the blob, so that it is limited."""
+    from et_backends.tosa.format.blob import read_tosa
     from et_backends.tosa.runtime.program import TosaProgram
     from et_schema.errors import ExecutorchError
-    from et_schema.tosa import read_tosa
     from et_vm.backends.accounting import Accountant
     from et_vm.platform import Platform
     from et_vm.work import WorkMeter
@@ -92,8 +92,8 @@ def _tosa(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Executor
 
 
 def _vgf(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
+    from et_backends.vgf.format import read_vgf
     from et_schema.errors import InvalidFile
-    from et_schema.vgf import read_vgf
 
     del kernels
     try:
@@ -104,8 +104,8 @@ def _vgf(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Executorc
 
 def _vulkan(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """Tables, and that shaders are whole; what these compute is for a driver to say."""
+    from et_backends.vulkan.format.blob import read_vulkan
     from et_schema.errors import InvalidFile
-    from et_schema.vulkan import read_vulkan
 
     del kernels
     try:
@@ -116,8 +116,8 @@ def _vulkan(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execut
 
 def _vkgraph(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """Tables, values and calls; whether there are kernels is for whoever loads the method."""
+    from et_backends.vulkan_graph.format.blob import read_vkgraph
     from et_schema.errors import InvalidFile
-    from et_schema.vkgraph import read_vkgraph
 
     del kernels
     try:
@@ -128,8 +128,9 @@ def _vkgraph(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execu
 
 def _native(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """Every object is linked, for whichever machine it is, and none is run; the portable program is verified."""
+    from et_backends.codegen.format import CALL, ENTRY, PREPARE, SERVE
+    from et_backends.native.format import read_native
     from et_schema.errors import InvalidFile
-    from et_schema.native import CALL, ENTRY, PREPARE, SERVE, read_native
     from et_vm.backends.elf import link_object, machine_of
 
     try:

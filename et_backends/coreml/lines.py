@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from et_schema.wording import count
 
 if TYPE_CHECKING:
-    from et_schema.mil import MilProgram, MilValue
+    from et_backends.coreml.format.mil import MilProgram, MilValue
 
 __all__ = ["coreml_lines"]
 
@@ -21,8 +21,8 @@ def coreml_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
     Raises InvalidFile for a blob that makes no sense.
     """
-    from et_schema.coreml import read_coreml
-    from et_schema.mil import OPSETS
+    from et_backends.coreml.format.blob import read_coreml
+    from et_backends.coreml.format.mil import OPSETS
 
     model = read_coreml(blob)
     program = model.program
@@ -65,7 +65,7 @@ def _constant(value: MilValue) -> str:
     """A small constant as its elements, a large one as its type."""
     from math import prod
 
-    from et_schema.mil import MilTypeName
+    from et_backends.coreml.format.mil import MilTypeName
 
     if value.strings:
         return ", ".join(map(repr, value.strings))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from et_schema.wording import count
 
 if TYPE_CHECKING:
-    from et_schema.vela import VelaTensor
+    from et_backends.ethos_u.format import VelaTensor
 
 __all__ = ["ethos_u_lines"]
 
@@ -25,7 +25,7 @@ def ethos_u_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
     Raises InvalidFile for a blob that makes no sense.
     """
-    from et_schema.vela import ESTIMATE_SPEC, read_vela
+    from et_backends.ethos_u.format import ESTIMATE_SPEC, read_vela
 
     program = read_vela(blob)
     target = specs.get("target", b"").decode(errors="replace") or "Ethos-U"

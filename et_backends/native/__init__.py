@@ -11,5 +11,5 @@ PACKAGE: Final = BackendPackage(
     compiler="et_backends.native.compiler.partitioner:BACKEND",
     runtime="et_backends.native.runtime.backend:NativeBackend",
     decoder="et_backends.native.lines:native_lines",
-    writes="et_schema.native:native_writes",
+    writes="et_backends.native.format:native_writes",
 )

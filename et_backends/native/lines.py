@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from et_schema.wording import count
 
 if TYPE_CHECKING:
-    from et_schema.native import NativeTensor
+    from et_backends.native.format import NativeTensor
 
 __all__ = ["native_lines"]
 
@@ -22,7 +22,7 @@ def native_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
 
 def _lines(blob: memoryview) -> Iterator[str]:
-    from et_schema.native import read_native
+    from et_backends.native.format import read_native
 
     program = read_native(blob)
     for one in program.objects:

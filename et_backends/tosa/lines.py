@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from et_schema.wording import count
 
 if TYPE_CHECKING:
-    from et_schema.tosa_graph import TosaBasicBlock, TosaOperator
+    from et_backends.tosa.format.graph import TosaBasicBlock, TosaOperator
 
 __all__ = ["tosa_lines"]
 
@@ -20,7 +20,7 @@ def tosa_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
     Raises InvalidFile for a blob that makes no sense.
     """
-    from et_schema.tosa import block_of, read_tosa
+    from et_backends.tosa.format.blob import block_of, read_tosa
 
     graph = read_tosa(blob)
     version = graph.version
@@ -42,7 +42,7 @@ def _summary(block: TosaBasicBlock) -> Iterator[str]:
 
 
 def _computing(block: TosaBasicBlock) -> Iterator[TosaOperator]:
-    from et_schema.tosa_graph import Op
+    from et_backends.tosa.format.graph import Op
 
     return (op for op in block.operators if op.op not in (Op.CONST, Op.CONST_SHAPE))
 

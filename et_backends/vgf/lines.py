@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from et_schema.vgf import VgfTensor
+    from et_backends.vgf.format import VgfTensor
 
 __all__ = ["vgf_lines"]
 
@@ -15,7 +15,7 @@ def vgf_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
     Raises InvalidFile for a blob that makes no sense.
     """
-    from et_schema.vgf import read_vgf
+    from et_backends.vgf.format import read_vgf
 
     file = read_vgf(blob)
     source = specs.get("tosa_spec", b"").decode(errors="replace")
@@ -29,6 +29,6 @@ def vgf_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
 
 def _type(tensor: VgfTensor) -> str:
-    from et_schema.vgf import FORMATS
+    from et_backends.vgf.format import FORMATS
 
     return f"{FORMATS.get(tensor.format, f'format {tensor.format}')} {list(tensor.shape)}"

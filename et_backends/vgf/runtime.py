@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from et_backends.vgf.format import BACKEND, BYTES, FORMATS, VgfFile, VgfTensor, read_vgf
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.vgf import BACKEND, BYTES, FORMATS, VgfFile, VgfTensor, read_vgf
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
 from et_vm.values import Tensor
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from et_schema.wording import count
 
 if TYPE_CHECKING:
-    from et_schema.vulkan import VulkanProgram, VulkanTensor
+    from et_backends.vulkan.format.blob import VulkanProgram, VulkanTensor
 
 __all__ = ["vulkan_lines"]
 
@@ -19,7 +19,7 @@ def vulkan_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
     Raises InvalidFile for a blob that makes no sense.
     """
-    from et_schema.vulkan import read_vulkan
+    from et_backends.vulkan.format.blob import read_vulkan
 
     del specs
     program = read_vulkan(blob)
@@ -27,8 +27,8 @@ def vulkan_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
 
 def _summary(program: VulkanProgram) -> Iterator[str]:
-    from et_schema.spirv import capability_name
-    from et_schema.vulkan import capabilities_of
+    from et_backends.vulkan.format.blob import capabilities_of
+    from et_backends.vulkan.format.spirv import capability_name
 
     names = [capability_name(one) for one in sorted(capabilities_of(program))]
     yield f"shaders of SPIR-V 1.3, needs Vulkan 1.2 and {' '.join(names)}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from et_schema.wording import count
 
 if TYPE_CHECKING:
-    from et_schema.vkgraph_tables import GraphTypes, OperatorCall, VkGraph, VkTensor
+    from et_backends.vulkan_graph.format.tables import GraphTypes, OperatorCall, VkGraph, VkTensor
 
 __all__ = ["vkgraph_lines"]
 
@@ -19,7 +19,7 @@ def vkgraph_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
     Raises InvalidFile for a blob that makes no sense.
     """
-    from et_schema.vkgraph import read_vkgraph
+    from et_backends.vulkan_graph.format.blob import read_vkgraph
 
     del specs
     graph = read_vkgraph(blob).graph
@@ -27,7 +27,7 @@ def vkgraph_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
 
 def _summary(graph: VkGraph) -> Iterator[str]:
-    from et_schema.vkgraph_tables import VkTensor
+    from et_backends.vulkan_graph.format.tables import VkTensor
 
     kinds = Counter(call.name for call in graph.chain)
     counted = ", ".join(f"{times} {name}" for name, times in kinds.most_common())
@@ -46,7 +46,7 @@ def _summary(graph: VkGraph) -> Iterator[str]:
 
 
 def _call(graph: VkGraph, call: OperatorCall) -> str:
-    from et_schema.vkgraph import results_of
+    from et_backends.vulkan_graph.format.blob import results_of
 
     results = ", ".join(_shown(graph, one) for one in results_of(graph, call.args))
     args = ", ".join(_shown(graph, arg) for arg in call.args[:-1])
@@ -55,7 +55,7 @@ def _call(graph: VkGraph, call: OperatorCall) -> str:
 
 def _shown(graph: VkGraph, number: int) -> str:
     """Id, shape, type and storage of a tensor, `%3:1x8xfloat32`; a constant has no `%` but `@`. The rest by value."""
-    from et_schema import vkgraph_tables as v
+    from et_backends.vulkan_graph.format import tables as v
 
     found: GraphTypes | None = graph.values[number].value
     match found:
@@ -80,7 +80,7 @@ def _shown(graph: VkGraph, number: int) -> str:
 
 
 def _tensor(number: int, tensor: VkTensor) -> str:
-    from et_schema.vkgraph_tables import VkMemoryLayout, VkStorageType
+    from et_backends.vulkan_graph.format.tables import VkMemoryLayout, VkStorageType
 
     sign = "@" if tensor.constant_id >= 0 else "%"
     shape = "".join(f"{size}x" for size in tensor.dims)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from et_schema.wording import in_words
 
 if TYPE_CHECKING:
-    from et_schema.xnnpack_graph import XNNGraph, XNNTensorValue, XNode, XNodeUnion, XValue
+    from et_backends.xnnpack.format.graph import XNNGraph, XNNTensorValue, XNode, XNodeUnion, XValue
 
 __all__ = ["xnnpack_lines"]
 
@@ -20,7 +20,7 @@ def xnnpack_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
     Raises InvalidFile for a blob that makes no sense.
     """
-    from et_schema.xnnpack import read_xnnpack
+    from et_backends.xnnpack.format.blob import read_xnnpack
 
     del specs
     graph = read_xnnpack(blob).graph
@@ -28,7 +28,7 @@ def xnnpack_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
 
 def _summary(graph: XNNGraph) -> Iterator[str]:
-    from et_schema.xnnpack_nodes import constant_bytes, kind_name, tensor_of
+    from et_backends.xnnpack.format.nodes import constant_bytes, kind_name, tensor_of
 
     kinds = Counter(kind_name(node.xnode_union) for node in graph.xnodes if node.xnode_union is not None)
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
@@ -48,7 +48,7 @@ def _summary(graph: XNNGraph) -> Iterator[str]:
 
 
 def _nodes(graph: XNNGraph) -> Iterator[str]:
-    from et_schema.xnnpack_nodes import tensor_of
+    from et_backends.xnnpack.format.nodes import tensor_of
 
     values: dict[int, XValue] = {}
     for value in graph.xvalues:
@@ -60,7 +60,7 @@ def _nodes(graph: XNNGraph) -> Iterator[str]:
 
 
 def _node(item: XNode, values: dict[int, XValue]) -> str:
-    from et_schema.xnnpack_nodes import NO_VALUE, kind_name, roles_of
+    from et_backends.xnnpack.format.nodes import NO_VALUE, kind_name, roles_of
 
     node = item.xnode_union
     assert node is not None, "reading the blob checks that nodes are of a kind"
@@ -105,7 +105,7 @@ def _details(node: XNodeUnion) -> list[str]:
 
 def _value(value: XValue) -> str:
     """Id, shape and type: `%3:1x16x16x8xfp32`; a constant has no `%` but `@`."""
-    from et_schema.xnnpack_nodes import tensor_of
+    from et_backends.xnnpack.format.nodes import tensor_of
 
     tensor: XNNTensorValue | None = tensor_of(value)
     assert tensor is not None, "reading the blob checks that values are tensors"

@@ -18,12 +18,12 @@ from stock import StockRuntime
 
 from et_backends.codegen.object_code import INSTRUCTION_SETS
 from et_backends.native.compiler import NativePartitioner
+from et_backends.native.format import read_native
 from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from et_ir.language_models import CachedDecoder, Sizes, check_decoder, export_decoder, quantize_weights
 from et_ir.language_models.experts import QuantizedMatrices
 from et_ir.quantization import QuantizationMode
-from et_schema.native import read_native
 from et_schema.program import DelegateCall
 from et_schema.pte import read_pte
 from et_vm.backends.cpu import cpu_features

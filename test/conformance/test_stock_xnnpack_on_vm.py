@@ -33,10 +33,10 @@ from stock_xnnpack_programs import (
     lowered,
 )
 
+from et_backends.xnnpack.format.blob import read_xnnpack
+from et_backends.xnnpack.format.graph import XNNDatatype
+from et_backends.xnnpack.format.nodes import kind_name, tensor_of
 from et_schema.pte import read_pte
-from et_schema.xnnpack import read_xnnpack
-from et_schema.xnnpack_graph import XNNDatatype
-from et_schema.xnnpack_nodes import kind_name, tensor_of
 from et_vm.runtime import Runtime
 from examples.artefacts import digest, keep
 

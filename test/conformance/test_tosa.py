@@ -20,14 +20,14 @@ from xdsl.dialects.func import Func
 from et_backends.tosa.compiler import TOSAPartitioner
 from et_backends.tosa.compiler.serialization import graph_of, module_of
 from et_backends.tosa.dialect import Tosa
+from et_backends.tosa.format.blob import BACKEND, block_of, read_tosa, serialize_tosa
+from et_backends.tosa.format.graph import DType, Op
 from et_backends.tosa.passes.inline_tosa_constants import InlineTosaConstantsPass
 from et_backends.tosa.runtime.program import TosaProgram
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.quantization import quantize
 from et_ir.text import parse_module, print_module
 from et_schema.pte import read_pte
-from et_schema.tosa import BACKEND, block_of, read_tosa, serialize_tosa
-from et_schema.tosa_graph import DType, Op
 from et_vm.runtime import Runtime
 
 TOLERANCE = 1e-4

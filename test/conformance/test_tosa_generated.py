@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from tosa_reference import generated_tests
 
+from et_backends.tosa.format.blob import read_tosa
+from et_backends.tosa.format.graph import Op
 from et_backends.tosa.runtime.program import MAKERS, TosaProgram
 from et_schema.errors import ExecutorchError
-from et_schema.tosa import read_tosa
-from et_schema.tosa_graph import Op
 
 TOLERANCE = 1e-4
 """Of floats, relative to the greatest of a result."""

@@ -48,11 +48,11 @@ from example_models import Model
 
 from et_backends.vulkan_graph.compiler import VulkanGraphPartitioner
 from et_backends.vulkan_graph.compiler.operators import RESIZED
+from et_backends.vulkan_graph.format.blob import BACKEND, read_vkgraph, serialize_vkgraph
+from et_backends.vulkan_graph.format.tables import FILE_IDENTIFIER, Double, VkGraph, VkStorageType, VkTensor
 from et_ir import ExecutorchBackendConfig
 from et_ir import to_edge_transform_and_lower as ours_to_edge
 from et_schema.pte import read_pte
-from et_schema.vkgraph import BACKEND, read_vkgraph, serialize_vkgraph
-from et_schema.vkgraph_tables import FILE_IDENTIFIER, Double, VkGraph, VkStorageType, VkTensor
 from et_vm.runtime import Runtime
 from examples.artefacts import digest, keep
 

@@ -15,10 +15,10 @@ from example_models import Model
 from stock import StockRuntime
 
 from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
+from et_backends.xnnpack.format.blob import read_xnnpack
 from et_ir import to_edge_transform_and_lower
 from et_schema.program import KernelCall
 from et_schema.pte import PteFile, read_pte
-from et_schema.xnnpack import read_xnnpack
 from et_vm.runtime import Runtime
 from examples.artefacts import digest, keep
 

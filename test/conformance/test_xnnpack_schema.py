@@ -15,10 +15,10 @@ with warnings.catch_warnings():
 
 import fbs
 
+from et_backends.xnnpack.format.blob import read_xnnpack, serialize_xnnpack
+from et_backends.xnnpack.format.graph import FILE_IDENTIFIER, XNNGraph
 from et_schema.program import BackendDelegateInlineData, DataLocation
 from et_schema.pte import read_pte, serialize_pte
-from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
-from et_schema.xnnpack_graph import FILE_IDENTIFIER, XNNGraph
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

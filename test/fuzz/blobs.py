@@ -13,20 +13,20 @@ from support import vulkan_graphs
 from support.random_delegates import random_coreml, random_tosa
 from support.random_xnnpack import random_xnnpack
 
+from et_backends.coreml.format.blob import read_coreml, serialize_coreml
+from et_backends.coreml.format.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
 from et_backends.coreml.runtime.backend import CoremlRuntime
+from et_backends.tosa.format.blob import read_tosa, serialize_tosa
+from et_backends.tosa.format.graph import DType
 from et_backends.tosa.runtime.backend import TosaRuntime
+from et_backends.vulkan_graph.format.blob import read_vkgraph, serialize_vkgraph
+from et_backends.vulkan_graph.format.tables import VkTensor
 from et_backends.vulkan_graph.runtime.backend import VulkanGraphBackend
+from et_backends.xnnpack.format.blob import read_xnnpack, serialize_xnnpack
+from et_backends.xnnpack.format.nodes import tensor_of
 from et_backends.xnnpack.runtime import XnnpackBackend
-from et_schema.coreml import read_coreml, serialize_coreml
 from et_schema.errors import Error, ExecutorchError
-from et_schema.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
 from et_schema.scalar_type import ScalarType
-from et_schema.tosa import read_tosa, serialize_tosa
-from et_schema.tosa_graph import DType
-from et_schema.vkgraph import read_vkgraph, serialize_vkgraph
-from et_schema.vkgraph_tables import VkTensor
-from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
-from et_schema.xnnpack_nodes import tensor_of
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext
 from et_vm.platform import Platform
 from et_vm.values import Tensor

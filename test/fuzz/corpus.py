@@ -15,12 +15,13 @@ from support.vm_programs import BOUND, UNBOUND, Build, chain_of_adds, combine, k
 from unit.et_vm.test_verify import Good
 
 from et_backends.native.runtime.backend import NativeBackend
+from et_backends.xnnpack.format import graph as xnnpack_graph
+from et_backends.xnnpack.format.nodes import NO_VALUE
 from et_backends.xnnpack.runtime import XnnpackBackend
-from et_schema import digests, flat_tensor, xnnpack_graph
+from et_schema import digests, flat_tensor
 from et_schema.program import CompileSpec, Frame
 from et_schema.ptd import serialize_ptd
 from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, BackendRegistry, NativeOptions
 from et_vm.devtools.bundled import bundle
 from et_vm.kernels.libraries import load_library

@@ -9,14 +9,14 @@ from struct import pack, pack_into
 import numpy as np
 from unit.et_vm.test_verify import Good
 
+from et_backends.xnnpack.format import graph as xnnpack
+from et_backends.xnnpack.format.nodes import NO_VALUE
 from et_schema import bundled_program, flat_tensor
-from et_schema import xnnpack_graph as xnnpack
 from et_schema.bpte import write_bpte
 from et_schema.program import Chain, Instruction, KernelCall, TensorList
 from et_schema.ptd import serialize_ptd
 from et_schema.pte import read_pte
 from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack_nodes import NO_VALUE
 from support import xnnpack_graphs
 from support.vm_programs import Build
 

@@ -12,10 +12,10 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
 
 from et_backends.native.compiler.backend import NativeBackend
+from et_backends.native.format import NativeProgram, read_native
 from et_ir.delegation.specs import CompileSpec
 from et_ir.text import parse_module
 from et_ir.universe import dialect_factories
-from et_schema.native import NativeProgram, read_native
 from et_vm.backends.cpu import machine
 from et_vm.backends.elf import MACHINES
 from et_vm.values import Tensor

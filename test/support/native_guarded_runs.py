@@ -20,9 +20,15 @@ import torch
 from torch import nn
 
 from et_backends.native.compiler import NativePartitioner
+from et_backends.native.format import (
+    NativeProgram,
+    evaluate_size,
+    interface_symbol,
+    read_native,
+    serialize_native,
+)
 from et_backends.native.runtime.backend import NativeBackend
 from et_ir import EdgeProgramManager, ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
-from et_schema.native import NativeProgram, evaluate_size, interface_symbol, read_native, serialize_native
 from et_schema.pte import read_pte
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
 from et_vm.platform import Platform

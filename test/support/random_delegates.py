@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from et_backends.coreml.format.blob import serialize_coreml
+from et_backends.coreml.format.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
 from et_backends.coreml.runtime.program import MAKERS
 from et_backends.coreml.runtime.sites import DTYPES, Site
-from et_schema.coreml import serialize_coreml
-from et_schema.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
-from et_schema.tosa import serialize_tosa
-from et_schema.tosa_graph import (
+from et_backends.tosa.format.blob import serialize_tosa
+from et_backends.tosa.format.graph import (
     AvgPool2dAttribute,
     ClampAttribute,
     ConcatAttribute,
@@ -41,7 +41,7 @@ from et_schema.tosa_graph import (
     TransposeConv2dAttribute,
     Version,
 )
-from et_schema.tosa_ops import ATTRIBUTES, OPERANDS, POINTWISE, TosaType, numpy_name, result_of
+from et_backends.tosa.format.operators import ATTRIBUTES, OPERANDS, POINTWISE, TosaType, numpy_name, result_of
 
 __all__ = ["CoremlBuild", "TosaBuild", "random_coreml", "random_tosa"]
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from et_backends.xnnpack.format import graph as x
+from et_backends.xnnpack.format.graph import PerChannelQuant
+from et_backends.xnnpack.format.nodes import NO_VALUE
 from et_backends.xnnpack.runtime.nodes.windows import Axis
-from et_schema import xnnpack_graph as x
-from et_schema.xnnpack_graph import PerChannelQuant
-from et_schema.xnnpack_nodes import NO_VALUE
 from support.xnnpack_graphs import Build, D
 
 __all__ = ["random_xnnpack"]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from et_backends.vulkan.format.blob import VulkanProgram
 from et_backends.vulkan.runtime.device import open_device
 from et_schema.errors import Error, ExecutorchError
-from et_schema.vulkan import VulkanProgram
 
 __all__ = ["check_shaders", "require_device"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from et_schema import vkgraph_tables as v
+from et_backends.vulkan_graph.format import tables as v
+from et_backends.vulkan_graph.format.blob import SCALAR_TYPES, serialize_vkgraph
 from et_schema.scalar_type import ScalarType
-from et_schema.vkgraph import SCALAR_TYPES, serialize_vkgraph
 from et_vm.values import Tensor
 
 D = v.VkDataType

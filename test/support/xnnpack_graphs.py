@@ -7,11 +7,8 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from et_backends.xnnpack.runtime import XnnpackBackend
-from et_schema.program import TensorShapeDynamism
-from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack import serialize_xnnpack
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.blob import serialize_xnnpack
+from et_backends.xnnpack.format.graph import (
     ConstantDataOffset,
     OutputMinMax,
     XNNDatatype,
@@ -21,7 +18,10 @@ from et_schema.xnnpack_graph import (
     XNode,
     XValue,
 )
-from et_schema.xnnpack_nodes import NO_VALUE
+from et_backends.xnnpack.format.nodes import NO_VALUE
+from et_backends.xnnpack.runtime import XnnpackBackend
+from et_schema.program import TensorShapeDynamism
+from et_schema.scalar_type import ScalarType
 from et_vm.backend import BackendExecuteContext, BackendInitContext
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.platform import Platform

@@ -121,8 +121,8 @@ _Reader: TypeAlias = Callable[[memoryview, Mapping[str, memoryview]], Iterator[_
 
 
 def _xnnpack(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Constant]:
-    from et_schema.xnnpack import read_xnnpack
-    from et_schema.xnnpack_nodes import constant_bytes, tensor_of
+    from et_backends.xnnpack.format.blob import read_xnnpack
+    from et_backends.xnnpack.format.nodes import constant_bytes, tensor_of
 
     read = read_xnnpack(blob)
     for value in read.graph.xvalues:
@@ -138,14 +138,14 @@ def _xnnpack(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Con
 
 
 def _native(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Constant]:
-    from et_schema.native import read_native
+    from et_backends.native.format import read_native
 
     for one in read_native(blob).constants:
         yield _Constant("bytes", [one.nbytes], one.nbytes, one.key, named.get(one.key))
 
 
 def _vulkan_graph(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Constant]:
-    from et_schema.vkgraph import read_vkgraph
+    from et_backends.vulkan_graph.format.blob import read_vkgraph
 
     read = read_vkgraph(blob)
     for at, one in enumerate(read.graph.constants):
@@ -154,7 +154,7 @@ def _vulkan_graph(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator
 
 
 def _coreml(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Constant]:
-    from et_schema.coreml import read_coreml
+    from et_backends.coreml.format.blob import read_coreml
 
     for name, value in read_coreml(blob).program.weights():
         dtype = value.type.name.name.lower()
@@ -163,8 +163,8 @@ def _coreml(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Cons
 
 
 def _tosa(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[_Constant]:
-    from et_schema.tosa import block_of, constant_bytes, read_tosa
-    from et_schema.tosa_ops import TosaType
+    from et_backends.tosa.format.blob import block_of, constant_bytes, read_tosa
+    from et_backends.tosa.format.operators import TosaType
 
     for tensor in block_of(read_tosa(blob)).tensors:
         if tensor.data:

@@ -42,6 +42,7 @@ from et_backends.codegen.dialect import (
 )
 from et_backends.codegen.dialect.types import memref_type, vector_type
 from et_backends.codegen.elements import nbytes
+from et_backends.codegen.format import ENTRY, NO_REPORT, PREPARE, REPORT_AT
 from et_backends.codegen.kernels.host import PREPARATION
 from et_backends.codegen.llvm_builder import Binary, Index, Kind, LlvmBuilder, type_suffix
 from et_backends.codegen.llvm_vectors import (
@@ -53,7 +54,6 @@ from et_backends.codegen.llvm_vectors import (
     splat,
 )
 from et_ir.diagnostics import PassReport, diagnose
-from et_schema.native import ENTRY, NO_REPORT, PREPARE, REPORT_AT
 
 __all__ = ["BARRIER", "MARK", "REPORT", "ConvertToLlvmPass", "empty_function"]
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from et_backends.coreml.compiler.translation import Made, Translation
+from et_backends.coreml.format.mil import MilTypeName
+from et_backends.coreml.format.mil_operations import BINARY, COMPARISONS, UNARY
 from et_ir.backends.formula_rules import Maker, Nodes, always, find
 from et_ops.formulas import Builder, Literal
-from et_schema.mil import MilTypeName
-from et_schema.mil_operations import BINARY, COMPARISONS, UNARY
 
 __all__ = ["NODES", "MilBuilder"]
 

@@ -10,12 +10,12 @@ from xdsl.dialects.func import FuncOp
 
 from et_backends.coreml.compiler.rules import RULES
 from et_backends.coreml.compiler.translation import Translation
+from et_backends.coreml.format.blob import BACKEND, read_coreml, serialize_coreml
+from et_backends.coreml.format.mil import MilTypeName
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.specs import CompileSpec
 from et_ir.driver.stages import run_pipeline
-from et_schema.coreml import BACKEND, read_coreml, serialize_coreml
-from et_schema.mil import MilTypeName
 
 __all__ = ["PRECISION_SPEC", "CoreMLBackend"]
 

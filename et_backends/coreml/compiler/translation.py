@@ -14,12 +14,12 @@ from xdsl.dialects.builtin import ModuleOp, f32, i1, i32, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, SSAValue
 
+from et_backends.coreml.format.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
 from et_ir.delegation.dependences import is_copied, is_statement
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.evaluation.arrays import array_of
-from et_schema.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
 
 __all__ = ["CASTS", "Lowering", "Made", "Translation", "shape_of"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from et_backends.coreml.format.blob import BACKEND, read_coreml
+from et_backends.coreml.format.mil import MilType
 from et_backends.coreml.runtime.program import CoremlProgram, Step
 from et_backends.coreml.runtime.sites import DTYPES
-from et_schema.coreml import BACKEND, read_coreml
 from et_schema.errors import Error, ExecutorchError
-from et_schema.mil import MilType
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
 from et_vm.backends.accounting import Accountant
 from et_vm.values import Array, Tensor

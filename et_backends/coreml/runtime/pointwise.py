@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from et_backends.coreml.format.mil_operations import BINARY, COMPARISONS, UNARY
 from et_backends.coreml.runtime.sites import Maker, Prepared, Site, broadcast, reduced
-from et_schema.mil_operations import BINARY, COMPARISONS, UNARY
 from et_vm.kernels.array_formulas import ArrayBuilder
 from et_vm.values import Array
 

@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
+from et_backends.coreml.format.blob import CoremlModel
+from et_backends.coreml.format.mil import MilOperation, MilType, MilTypeName
 from et_backends.coreml.runtime import movement, pointwise, windows
 from et_backends.coreml.runtime.sites import DTYPES, Kernel, Maker, Site, array_of, itemsize
-from et_schema.coreml import CoremlModel
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.mil import MilOperation, MilType, MilTypeName
 from et_vm.backends.accounting import Accountant
 from et_vm.values import Array
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from et_schema.mil import MilOperation, MilType, MilTypeName, MilValue
+from et_backends.coreml.format.mil import MilOperation, MilType, MilTypeName, MilValue
 from et_vm.backends.accounting import Needs
 from et_vm.values import Array
 

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from et_backends.ethos_u.compiler.compile_spec import FLAGS_SPEC
 from et_backends.ethos_u.compiler.vela import compile_tosa
+from et_backends.ethos_u.format import BACKEND, ESTIMATE_SPEC, read_vela, serialize_vela
 from et_backends.tosa.compiler.backend import TOSABackend
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.specs import CompileSpec
-from et_schema.vela import BACKEND, ESTIMATE_SPEC, read_vela, serialize_vela
 
 __all__ = ["EthosUBackend"]
 

@@ -15,12 +15,12 @@ from et_backends.tosa.compiler.partitioner import TosaCompileSpec, TOSAPartition
 from et_backends.tosa.compiler.support import TosaSupport
 from et_backends.tosa.dialect import TosaOp
 from et_backends.tosa.dialect.attributes import type_of
+from et_backends.tosa.format.graph import DType, Op
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.operator_partitioner import RESTRICTIONS, restrictions
 from et_ir.delegation.options import check_options
 from et_ir.delegation.specs import DelegationSpec
 from et_ir.diagnostics import Diagnostic
-from et_schema.tosa_graph import DType, Op
 from et_schema.wording import worded
 
 __all__ = ["BACKEND", "EthosUPartitioner"]

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from et_backends.ethos_u.format import VelaProgram, VelaTensor
 from et_ir.evaluation.arrays import Array
 from et_schema.processes import python
-from et_schema.vela import VelaProgram, VelaTensor
 
 __all__ = ["VelaResult", "compile_tosa", "require_vela"]
 

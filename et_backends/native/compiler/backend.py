@@ -18,19 +18,7 @@ from et_backends.codegen.passes.plan_buffers import ALIGNMENT
 from et_backends.codegen.pipeline import Memory, compile_partition
 from et_backends.codegen.sizes import Known, Size, shape_of
 from et_backends.native.compiler.tuning import add_times, sets_here
-from et_backends.nested.compiler import NestedProgramBackend
-from et_ir.delegation.backends_by_name import make_partitioner
-from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
-from et_ir.delegation.details import BackendDetails, PreprocessResult
-from et_ir.delegation.named_data import NamedDataStore
-from et_ir.delegation.specs import CompileSpec
-from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.executorch.layout import scalar_type
-from et_ir.dialects.schema.sizes import method_ranges
-from et_ir.dialects.schema.tensors import is_tensor, tensor_type
-from et_ir.driver.stages import run_pipeline
-from et_ops.sizes import Expression
-from et_schema.native import (
+from et_backends.native.format import (
     VERSION,
     NativeConstant,
     NativeKernel,
@@ -47,6 +35,18 @@ from et_schema.native import (
     interface_symbol,
     serialize_native,
 )
+from et_backends.nested.compiler import NestedProgramBackend
+from et_ir.delegation.backends_by_name import make_partitioner
+from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
+from et_ir.delegation.details import BackendDetails, PreprocessResult
+from et_ir.delegation.named_data import NamedDataStore
+from et_ir.delegation.specs import CompileSpec
+from et_ir.dialects.edge.attributes import dim_order_of
+from et_ir.dialects.executorch.layout import scalar_type
+from et_ir.dialects.schema.sizes import method_ranges
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.driver.stages import run_pipeline
+from et_ops.sizes import Expression
 from et_schema.scalar_type import ScalarType
 
 __all__ = [

@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from et_backends.native.runtime.threads import Code, function_address, shared_pool
-from et_backends.nested.runtime import NestedProgramBackend
-from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.native import (
-    ENTRY,
-    NO_REPORT,
-    PREPARE,
-    REPORT_AT,
+from et_backends.codegen.format import ENTRY, NO_REPORT, PREPARE, REPORT_AT
+from et_backends.native.format import (
     NativeObject,
     NativeProgram,
     NativeTensor,
@@ -29,6 +23,9 @@ from et_schema.native import (
     interface_symbol,
     read_native,
 )
+from et_backends.native.runtime.threads import Code, function_address, shared_pool
+from et_backends.nested.runtime import NestedProgramBackend
+from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle, PartWork
 from et_vm.backends.bound import BoundArguments
 from et_vm.backends.cpu import cpu_features, machine

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from et_schema.native import CALL, SERVE
+from et_backends.codegen.format import CALL, SERVE
 from et_vm.backend import MAX_THREADS
 from et_vm.backends.elf import LoadedObject
 from et_vm.values import Array

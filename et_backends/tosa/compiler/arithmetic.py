@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from xdsl.ir import SSAValue
 
+from et_backends.tosa.format.graph import Op
+from et_backends.tosa.format.operators import numpy_name
 from et_ir.backends.formula_rules import Maker, Nodes, always
-from et_schema.tosa_graph import Op
-from et_schema.tosa_ops import numpy_name
 
 if TYPE_CHECKING:
     from et_backends.tosa.compiler.legalizer import Legalizer

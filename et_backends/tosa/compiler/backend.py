@@ -13,14 +13,14 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 
 from et_backends.tosa.compiler.serialization import graph_of
 from et_backends.tosa.compiler.specification import DEFAULT_SPECIFICATION, TosaSpecification
+from et_backends.tosa.format.blob import BACKEND as BACKEND_ID
+from et_backends.tosa.format.blob import read_tosa, serialize_tosa
 from et_backends.tosa.passes.fold_tosa_transposes import FoldTosaTransposesPass
 from et_backends.tosa.passes.legalize_to_tosa import LegalizeToTosaPass
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.specs import CompileSpec
 from et_ir.driver.stages import run_pipeline
-from et_schema.tosa import BACKEND as BACKEND_ID
-from et_schema.tosa import read_tosa, serialize_tosa
 
 __all__ = ["OUTPUT_FORMAT_SPEC", "SPECIFICATION_SPEC", "TOSABackend", "compile_specs", "observed"]
 

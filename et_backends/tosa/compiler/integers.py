@@ -19,6 +19,7 @@ from et_backends.tosa.compiler.legalizer import CannotLegalize, Legalizer
 from et_backends.tosa.compiler.rules import RULES
 from et_backends.tosa.compiler.rules.convolution import as_image, as_result, convolved, filters_of
 from et_backends.tosa.compiler.rules.rule import axes
+from et_backends.tosa.format.graph import DType, Op, RoundingMode
 from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.analysis.integer_operations import integer_bias, integer_operations, last_of, results_of
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE, Quantization, dequantized, quantization_of
@@ -26,7 +27,6 @@ from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.evaluation.arrays import Array
-from et_schema.tosa_graph import DType, Op, RoundingMode
 
 __all__ = ["Integers", "multiplier_and_shift"]
 

@@ -19,6 +19,8 @@ from et_backends.tosa.compiler.arithmetic import NODES
 from et_backends.tosa.dialect import OP_CLASSES, ConstOp, ConstShapeOp, TosaOp
 from et_backends.tosa.dialect.attributes import dtype_of, type_of
 from et_backends.tosa.dialect.ops import INLINE_ELEMENTS, tensor_of
+from et_backends.tosa.format.graph import DType, Op
+from et_backends.tosa.format.operators import numpy_name
 from et_ir.analysis.dim_orders import straight
 from et_ir.backends.formula_rules import find
 from et_ir.dialects.edge.attributes import dim_order_of
@@ -26,8 +28,6 @@ from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import Array, array_of
 from et_ops.formulas import Builder, Literal
-from et_schema.tosa_graph import DType, Op
-from et_schema.tosa_ops import numpy_name
 
 __all__ = ["FLOATS", "NCHW_OF_NHWC", "NHWC_OF_NCHW", "CannotLegalize", "Legalizer"]
 

@@ -12,12 +12,14 @@ from xdsl.ir import Block, Region, SSAValue
 from et_backends.tosa.dialect import OP_CLASSES, ConstOp, ConstShapeOp, TosaOp
 from et_backends.tosa.dialect.attributes import shape_numbers, type_of
 from et_backends.tosa.dialect.ops import INLINE_ELEMENTS, tensor_of
-from et_ir.data import Blob
-from et_ir.dialects.program import DataAttr
-from et_schema.errors import InvalidFile
-from et_schema.tables import fields_of
-from et_schema.tosa import DATA_ALIGNMENT, block_of, constant_bytes, shape_sizes, tensors_by_name
-from et_schema.tosa_graph import (
+from et_backends.tosa.format.blob import (
+    DATA_ALIGNMENT,
+    block_of,
+    constant_bytes,
+    shape_sizes,
+    tensors_by_name,
+)
+from et_backends.tosa.format.graph import (
     ConstAttribute,
     ConstShapeAttribute,
     DType,
@@ -30,7 +32,11 @@ from et_schema.tosa_graph import (
     TosaTensor,
     Version,
 )
-from et_schema.tosa_ops import ATTRIBUTES, TosaType, numpy_name
+from et_backends.tosa.format.operators import ATTRIBUTES, TosaType, numpy_name
+from et_ir.data import Blob
+from et_ir.dialects.program import DataAttr
+from et_schema.errors import InvalidFile
+from et_schema.tables import fields_of
 
 __all__ = ["graph_of", "module_of"]
 

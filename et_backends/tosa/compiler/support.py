@@ -13,6 +13,7 @@ from et_backends.tosa.compiler.integers import Integers
 from et_backends.tosa.compiler.legalizer import Legalizer
 from et_backends.tosa.compiler.specification import TosaSpecification
 from et_backends.tosa.dialect.attributes import dtype_of
+from et_backends.tosa.format.graph import DType
 from et_backends.tosa.passes.legalize_to_tosa import results_of as legalized
 from et_ir.analysis.integer_operations import results_of
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
@@ -22,7 +23,6 @@ from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor
-from et_schema.tosa_graph import DType
 
 __all__ = ["TosaSupport"]
 

@@ -32,11 +32,11 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from et_backends.tosa.format.graph import DType, NanPropagationMode, ResizeMode, RoundingMode
+from et_backends.tosa.format.operators import ATTRIBUTES, DEFAULTS, Op, TosaType, numpy_name
 from et_ir.dialects.program import DataAttr
 from et_ir.dialects.schema.tensors import is_tensor
 from et_schema.tables import Kind, fields_of
-from et_schema.tosa_graph import DType, NanPropagationMode, ResizeMode, RoundingMode
-from et_schema.tosa_ops import ATTRIBUTES, DEFAULTS, Op, TosaType, numpy_name
 
 __all__ = [
     "ELEMENT_TYPES",

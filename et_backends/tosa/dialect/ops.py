@@ -31,13 +31,13 @@ from et_backends.tosa.dialect.attributes import (
     table_of,
     type_of,
 )
+from et_backends.tosa.format.graph import DType
+from et_backends.tosa.format.operators import ATTRIBUTES, DEFAULTS, Op, TosaType, numpy_name, result_of
 from et_ir.data import Blob
 from et_ir.dialects.program import DataAttr
 from et_ir.dialects.schema.literals import ELEMENT_TYPES as DATA_TYPES
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_schema.tables import fields_of
-from et_schema.tosa_graph import DType
-from et_schema.tosa_ops import ATTRIBUTES, DEFAULTS, Op, TosaType, numpy_name, result_of
 
 __all__ = ["INLINE_ELEMENTS", "OP_CLASSES", "ConstOp", "ConstShapeOp", "TosaOp"]
 

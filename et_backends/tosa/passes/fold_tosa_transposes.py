@@ -28,11 +28,11 @@ from xdsl.passes import ModulePass
 from et_backends.tosa.compiler.legalizer import Legalizer
 from et_backends.tosa.dialect import ConstOp, TosaOp
 from et_backends.tosa.dialect.attributes import ShapeType, shape_numbers
+from et_backends.tosa.format.graph import Op
+from et_backends.tosa.format.operators import ATTRIBUTES, POINTWISE
 from et_ir.dialects.program import Globals
 from et_ir.driver.stages import run_pipeline
 from et_schema.tables import fields_of
-from et_schema.tosa_graph import Op
-from et_schema.tosa_ops import ATTRIBUTES, POINTWISE
 
 __all__ = ["FoldTosaTransposesPass"]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from et_backends.tosa.format.blob import BACKEND, read_tosa
+from et_backends.tosa.format.graph import DType
+from et_backends.tosa.format.operators import TosaType
 from et_backends.tosa.runtime.program import Step, TosaProgram
 from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType
-from et_schema.tosa import BACKEND, read_tosa
-from et_schema.tosa_graph import DType
-from et_schema.tosa_ops import TosaType
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
 from et_vm.backends.accounting import Accountant
 from et_vm.values import Array, Tensor

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from et_backends.tosa.format.graph import DType, NanPropagationMode, Op, ResizeMode
 from et_backends.tosa.runtime.sites import Kernel, Maker, Site, binary, dtype_of, first, unary
 from et_schema.errors import Error, ExecutorchError
-from et_schema.tosa_graph import DType, NanPropagationMode, Op, ResizeMode
 from et_vm.values import Array
 
 __all__ = ["MAKERS"]

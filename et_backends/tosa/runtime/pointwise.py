@@ -7,9 +7,9 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from et_backends.tosa.format.graph import DType, NanPropagationMode, Op
 from et_backends.tosa.runtime.sites import Kernel, Maker, Site, binary, first, unary
 from et_schema.errors import Error, ExecutorchError
-from et_schema.tosa_graph import DType, NanPropagationMode, Op
 from et_vm.kernels.portable.special.error_function import erf, temporaries_of_erf
 from et_vm.values import Array
 

@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from et_backends.tosa.format.blob import block_of, constant_bytes, shape_sizes, tensors_by_name
+from et_backends.tosa.format.graph import DType, Op, TosaGraph
+from et_backends.tosa.format.operators import ATTRIBUTES, TosaType, numpy_name
 from et_backends.tosa.runtime import movement, pointwise, rescale, windows
 from et_backends.tosa.runtime.sites import Kernel, Maker, Site, dtype_of
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.tables import Bytes
-from et_schema.tosa import block_of, constant_bytes, shape_sizes, tensors_by_name
-from et_schema.tosa_graph import DType, Op, TosaGraph
-from et_schema.tosa_ops import ATTRIBUTES, TosaType, numpy_name
 from et_vm.backends.accounting import Accountant
 from et_vm.values import Array
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from et_backends.tosa.format.graph import DType, Op
 from et_backends.tosa.runtime.sites import Kernel, Maker, Site, first
-from et_schema.tosa_graph import DType, Op
 from et_vm.values import Array
 
 __all__ = ["MAKERS"]

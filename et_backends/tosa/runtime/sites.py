@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from et_schema.tosa_ops import TosaType, numpy_name
+from et_backends.tosa.format.operators import TosaType, numpy_name
 from et_vm.backends.accounting import Accountant, Needs
 from et_vm.values import Array
 

@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from et_backends.tosa.format.graph import DType, NanPropagationMode, Op
+from et_backends.tosa.format.operators import TosaType
 from et_backends.tosa.runtime.sites import Kernel, Maker, Site, first
-from et_schema.tosa_graph import DType, NanPropagationMode, Op
-from et_schema.tosa_ops import TosaType
 from et_vm.values import Array
 
 __all__ = ["MAKERS"]

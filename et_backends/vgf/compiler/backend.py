@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from et_backends.tosa.compiler.backend import TOSABackend
 from et_backends.vgf.compiler.converter import convert_tosa
+from et_backends.vgf.format import BACKEND, read_vgf
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.specs import CompileSpec
-from et_schema.vgf import BACKEND, read_vgf
 
 __all__ = ["FLAGS_SPEC", "VgfBackend"]
 

@@ -17,16 +17,7 @@ from et_backends.codegen.elements import nbytes
 from et_backends.vulkan.compiler.binary import encode_shader
 from et_backends.vulkan.compiler.pipeline import Shaders, shaders_of
 from et_backends.vulkan.dialect import AtomicMinimumOp, DispatchOp, ShaderOp
-from et_ir.data import Blob
-from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
-from et_ir.delegation.details import BackendDetails, PreprocessResult
-from et_ir.delegation.named_data import NamedDataStore
-from et_ir.delegation.specs import CompileSpec
-from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.executorch.layout import scalar_type
-from et_ir.dialects.schema.tensors import tensor_type
-from et_ir.driver.stages import run_pipeline
-from et_schema.vulkan import (
+from et_backends.vulkan.format.blob import (
     ALIGNMENT,
     BACKEND,
     VERSION,
@@ -41,6 +32,15 @@ from et_schema.vulkan import (
     read_vulkan,
     serialize_vulkan,
 )
+from et_ir.data import Blob
+from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
+from et_ir.delegation.details import BackendDetails, PreprocessResult
+from et_ir.delegation.named_data import NamedDataStore
+from et_ir.delegation.specs import CompileSpec
+from et_ir.dialects.edge.attributes import dim_order_of
+from et_ir.dialects.executorch.layout import scalar_type
+from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.driver.stages import run_pipeline
 
 __all__ = ["STORAGE_SPEC", "SpirvBackend"]
 

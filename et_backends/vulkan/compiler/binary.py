@@ -33,7 +33,7 @@ from et_backends.vulkan.dialect import (
     StructType,
     VariableOp,
 )
-from et_schema.spirv import (
+from et_backends.vulkan.format.spirv import (
     ENTRY,
     GLSL,
     MAGIC,

@@ -16,8 +16,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from et_backends.codegen.dialect.types import memref_type
 from et_backends.vulkan.dialect import DispatchOp
+from et_backends.vulkan.format.blob import MAX_WORDS
 from et_ir.diagnostics import PassReport, diagnose
-from et_schema.vulkan import MAX_WORDS
 
 __all__ = ["MOST_STEPS", "Specialized", "parallel_loop", "refused", "replace_calls"]
 

@@ -7,7 +7,7 @@ from typing import Final
 from xdsl.dialects import arith, math, vector
 from xdsl.ir import Operation
 
-from et_schema.spirv import Capability, Extended, Op
+from et_backends.vulkan.format.spirv import Capability, Extended, Op
 
 __all__ = [
     "ARITH_PREDICATES",

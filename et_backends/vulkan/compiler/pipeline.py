@@ -22,9 +22,9 @@ from et_backends.codegen.passes.expand_math import ExpandMathPass
 from et_backends.codegen.passes.lower_vectors import LowerVectorsPass
 from et_backends.codegen.passes.plan_buffers import plan_buffers
 from et_backends.codegen.pipeline import make_kernels
+from et_backends.vulkan.format.blob import ALIGNMENT
 from et_backends.vulkan.passes.convert_to_spirv import ConvertToSpirvPass
 from et_backends.vulkan.passes.split_parallel_loops import SplitParallelLoopsPass
-from et_schema.vulkan import ALIGNMENT
 
 __all__ = ["SPIRV", "Shaders", "observed", "shaders_of", "spirv_passes"]
 

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from et_backends.vulkan.compiler.instructions import CONVERSIONS, FLOAT_PREDICATES, INTEGER_PREDICATES
 from et_backends.vulkan.compiler.shader_builder import ShaderBuilder, number_attribute
 from et_backends.vulkan.dialect import ExtendedOp, InstructionOp
-from et_schema.spirv import Extended, Op
+from et_backends.vulkan.format.spirv import Extended, Op
 
 __all__ = ["compared", "converted", "copy_sign", "dot_product", "extremum"]
 

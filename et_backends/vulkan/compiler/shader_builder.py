@@ -20,7 +20,7 @@ from et_backends.codegen.elements import width_of
 from et_backends.vulkan.compiler.instructions import STORED, WIDTHS
 from et_backends.vulkan.dialect import ConstantOp, EntryPointOp, InstructionOp, ShaderOp, VariableOp
 from et_backends.vulkan.dialect import ReturnOp as SpirvReturnOp
-from et_schema.spirv import LOCAL_SIZE, Capability, Op
+from et_backends.vulkan.format.spirv import LOCAL_SIZE, Capability, Op
 
 __all__ = ["Index", "ShaderBuilder", "integer_of", "number_attribute", "scalar_type"]
 

@@ -47,7 +47,7 @@ from et_backends.vulkan.dialect.types import (
     StructType,
     pointer_type,
 )
-from et_schema.spirv import BuiltIn, Capability, Extended, Op
+from et_backends.vulkan.format.spirv import BuiltIn, Capability, Extended, Op
 
 __all__ = [
     "AccessChainOp",
@@ -113,7 +113,7 @@ class ShaderOp(IRDLOperation):
     sym_name = prop_def(StringAttr)
     """The name used by dispatches."""
     capabilities = prop_def(ArrayAttr[StringAttr])
-    """Required capabilities: names of `et_schema.spirv.Capability`."""
+    """Required capabilities: names of `et_backends.vulkan.format.spirv.Capability`."""
     body = region_def("single_block")
     """Variables, constants, and the entry point."""
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())

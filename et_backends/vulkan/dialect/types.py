@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.utils.exceptions import VerifyException
 
-from et_schema.spirv import StorageClass
+from et_backends.vulkan.format.spirv import StorageClass
 
 __all__ = ["ArrayType", "PointerType", "RuntimeArrayType", "StructType", "pointer_type"]
 

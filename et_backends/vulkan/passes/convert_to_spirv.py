@@ -66,8 +66,8 @@ from et_backends.vulkan.dialect import (
     VariableOp,
 )
 from et_backends.vulkan.dialect.types import pointer_type
-from et_schema.spirv import BuiltIn, Op, StorageClass
-from et_schema.vulkan import ROW
+from et_backends.vulkan.format.blob import ROW
+from et_backends.vulkan.format.spirv import BuiltIn, Op, StorageClass
 
 __all__ = ["MAX_LOCAL_BYTES", "ConvertToSpirvPass"]
 

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from et_backends.vulkan.runtime.device import Binding, Device, Dispatch, Pipeline, open_device
-from et_schema.errors import Error, ExecutorchError
-from et_schema.scalar_type import numpy_dtype
-from et_schema.spirv import capability_name
-from et_schema.vulkan import (
+from et_backends.vulkan.format.blob import (
     ALIGNMENT,
     BACKEND,
     NO_REPORT,
@@ -27,6 +23,10 @@ from et_schema.vulkan import (
     nbytes_of,
     read_vulkan,
 )
+from et_backends.vulkan.format.spirv import capability_name
+from et_backends.vulkan.runtime.device import Binding, Device, Dispatch, Pipeline, open_device
+from et_schema.errors import Error, ExecutorchError
+from et_schema.scalar_type import numpy_dtype
 from et_schema.wording import worded
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
 from et_vm.values import Array, Tensor

@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from et_backends.vulkan.format.spirv import ENTRY, Capability
 from et_backends.vulkan.runtime import structures as s
 from et_schema.errors import Error, ExecutorchError
-from et_schema.spirv import ENTRY, Capability
 from et_vm.values import Array
 
 __all__ = ["Binding", "Device", "Dispatch", "Memory", "Pipeline", "Recording", "open_device"]

@@ -10,10 +10,10 @@ from xdsl.dialects.func import FuncOp
 
 from et_backends.vulkan_graph.compiler.operators import RULES
 from et_backends.vulkan_graph.compiler.translation import Translation
+from et_backends.vulkan_graph.format.blob import BACKEND, read_vkgraph, serialize_vkgraph
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.specs import CompileSpec
 from et_ir.driver.stages import run_pipeline
-from et_schema.vkgraph import BACKEND, read_vkgraph, serialize_vkgraph
 
 __all__ = ["HALVES_SPEC", "VulkanGraphBackend"]
 

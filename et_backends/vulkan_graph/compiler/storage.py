@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final, NamedTuple
 
-from et_schema.vkgraph_tables import VkMemoryLayout, VkStorageType
+from et_backends.vulkan_graph.format.tables import VkMemoryLayout, VkStorageType
 
 __all__ = ["BUFFER", "CHANNELS", "HEIGHT", "TEXTURE_LIMITS", "WIDTH", "Storage"]
 

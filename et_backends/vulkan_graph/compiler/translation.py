@@ -22,6 +22,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from et_backends.vulkan_graph.compiler.grouped_linear import OPERATOR, GroupedLinear, grouped_linear
 from et_backends.vulkan_graph.compiler.operators import CONTIGUOUS, Placement, Rule
 from et_backends.vulkan_graph.compiler.storage import BUFFER, WIDTH, Storage
+from et_backends.vulkan_graph.format import tables as v
+from et_backends.vulkan_graph.format.blob import SCALAR_TYPES, results_of
 from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.analysis.bounds import SizeBounds
 from et_ir.data import Blob
@@ -34,9 +36,7 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import array_of
 from et_ops.schema import Arg
-from et_schema import vkgraph_tables as v
 from et_schema.graph_blob import CONSTANT_ALIGNMENT
-from et_schema.vkgraph import SCALAR_TYPES, results_of
 
 __all__ = ["Translation"]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from et_backends.nested.runtime import memory_by_purpose
+from et_backends.vulkan_graph.format.blob import BACKEND, VkBlob, read_vkgraph
+from et_backends.vulkan_graph.format.tables import SymInt
 from et_backends.vulkan_graph.runtime.calls import translate
 from et_backends.vulkan_graph.runtime.plan import METHOD, Plan
 from et_schema.errors import Error, ExecutorchError, InvalidFile, Trap
 from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_schema.vkgraph import BACKEND, VkBlob, read_vkgraph
-from et_schema.vkgraph_tables import SymInt
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, BackendRegistry, Handle
 from et_vm.platform import Platform
 from et_vm.program import Program

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from et_backends.vulkan_graph.format import tables as v
+from et_backends.vulkan_graph.format.blob import results_of
 from et_backends.vulkan_graph.runtime.affine import AFFINE
 from et_backends.vulkan_graph.runtime.composites import COMPOSITES
 from et_backends.vulkan_graph.runtime.plan import Plan, Scalar, misfit
@@ -18,10 +20,8 @@ from et_ops.inference.meta import UNKNOWN, Meta
 from et_ops.library import OPERATORS, Operator
 from et_ops.schema import MISSING, Arg, Literal
 from et_schema import program as p
-from et_schema import vkgraph_tables as v
 from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType
-from et_schema.vkgraph import results_of
 from et_vm.kernels.portable.promotion import DTYPES, SCALAR_TYPES
 from et_vm.kernels.prims import PRIMS
 

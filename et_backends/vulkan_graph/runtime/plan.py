@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from et_backends.vulkan_graph.format import tables as v
+from et_backends.vulkan_graph.format.blob import SCALAR_TYPES, VkBlob, staged_type
 from et_schema import program as p
-from et_schema import vkgraph_tables as v
 from et_schema.errors import Error, InvalidFile
 from et_schema.pte import serialize_pte
 from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_schema.vkgraph import SCALAR_TYPES, VkBlob, staged_type
 from et_vm.platform import Platform
 from et_vm.values import Array, element_count
 

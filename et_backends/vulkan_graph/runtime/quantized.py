@@ -10,10 +10,10 @@ from typing import Final
 
 import numpy as np
 
+from et_backends.vulkan_graph.format import tables as v
 from et_backends.vulkan_graph.runtime.affine import rounded_rows
 from et_backends.vulkan_graph.runtime.plan import Composite, Plan, integers_of, misfit, number_of, registers
 from et_schema import program as p
-from et_schema import vkgraph_tables as v
 from et_schema.scalar_type import ScalarType
 from et_vm.values import Array
 

@@ -12,14 +12,14 @@ from et_backends.xnnpack.compiler.prelu import prelus
 from et_backends.xnnpack.compiler.recover_pools import recover_pools
 from et_backends.xnnpack.compiler.rules import RULES
 from et_backends.xnnpack.compiler.translation import Translation
+from et_backends.xnnpack.format.blob import node_identifier, serialize_xnnpack
+from et_backends.xnnpack.format.check import check_graph
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.dependences import is_copied, is_statement
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.specs import CompileSpec
 from et_ir.dialects.schema import SchemaOp
 from et_ir.driver.stages import run_pipeline
-from et_schema.xnnpack import node_identifier, serialize_xnnpack
-from et_schema.xnnpack_check import check_graph
 
 __all__ = ["XnnpackBackend", "translate"]
 

@@ -11,10 +11,7 @@ from math import inf, isfinite
 from typing import Any, Final
 
 from et_backends.xnnpack.compiler.translation import Translation
-from et_ir.backends.formula_rules import Maker, Nodes, always, find, lower
-from et_ir.dialects.schema import SchemaOp
-from et_ops.formulas import Builder, Literal
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     XNNELU,
     OutputMinMax,
     XNNAbs,
@@ -41,6 +38,9 @@ from et_schema.xnnpack_graph import (
     XNNSubtract,
     XNNTanh,
 )
+from et_ir.backends.formula_rules import Maker, Nodes, always, find, lower
+from et_ir.dialects.schema import SchemaOp
+from et_ops.formulas import Builder, Literal
 
 __all__ = ["NODES", "Chain", "make_chain"]
 

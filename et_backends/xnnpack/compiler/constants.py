@@ -9,13 +9,13 @@ import numpy as np
 from xdsl.dialects.builtin import f16, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
+from et_backends.xnnpack.format.graph import XNNDatatype
 from et_ir.analysis.integer_operations import is_quantized_constant
 from et_ir.data import Blob
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.evaluation.arrays import numpy_dtype
-from et_schema.xnnpack_graph import XNNDatatype
 
 __all__ = ["DATATYPES", "PLACES", "array_blob", "constant_array", "is_constant"]
 

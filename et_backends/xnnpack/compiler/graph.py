@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
-from et_ir.data import Blob
-from et_ir.delegation.named_data import NamedDataStore
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     ConstantDataOffset,
     OutputMinMax,
     PerChannelGroupQuant,
@@ -24,7 +22,16 @@ from et_schema.xnnpack_graph import (
     XNodeUnion,
     XValue,
 )
-from et_schema.xnnpack_nodes import EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_OFFSET, NO_VALUE, roles_of, tensor_of
+from et_backends.xnnpack.format.nodes import (
+    EXTERNAL_INPUT,
+    EXTERNAL_OUTPUT,
+    NO_OFFSET,
+    NO_VALUE,
+    roles_of,
+    tensor_of,
+)
+from et_ir.data import Blob
+from et_ir.delegation.named_data import NamedDataStore
 
 __all__ = ["CONSTANT_ALIGNMENT", "GraphBuilder", "ValueType"]
 

@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from et_backends.xnnpack.compiler.constants import DATATYPES, is_constant
 from et_backends.xnnpack.compiler.dynamic import dynamic_layers
 from et_backends.xnnpack.compiler.rules import RULES
+from et_backends.xnnpack.format.nodes import MAX_RANK
 from et_ir.analysis.bounds import SizeBounds
 from et_ir.analysis.integer_operations import integer_operations, is_one_scale, is_quantized_constant
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE, Quantization, quantization_of
@@ -25,7 +26,6 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_schema.wording import worded
-from et_schema.xnnpack_nodes import MAX_RANK
 
 __all__ = ["XnnpackSupport"]
 

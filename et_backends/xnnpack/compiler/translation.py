@@ -26,6 +26,18 @@ from et_backends.xnnpack.compiler.constants import (
 )
 from et_backends.xnnpack.compiler.dynamic import dynamic_layers, is_4_bits
 from et_backends.xnnpack.compiler.graph import GraphBuilder, ValueType
+from et_backends.xnnpack.format.graph import (
+    OutputMinMax,
+    PerChannelQuant,
+    PerTensorQuant,
+    PerTokenDynamicQuant,
+    XNNConvert,
+    XNNCopy,
+    XNNDatatype,
+    XNNStaticTranspose,
+    XNodeUnion,
+)
+from et_backends.xnnpack.format.nodes import roles_of
 from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.analysis.bounds import SizeBounds
 from et_ir.analysis.dim_orders import Order, in_order, step, straight
@@ -48,18 +60,6 @@ from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
-from et_schema.xnnpack_graph import (
-    OutputMinMax,
-    PerChannelQuant,
-    PerTensorQuant,
-    PerTokenDynamicQuant,
-    XNNConvert,
-    XNNCopy,
-    XNNDatatype,
-    XNNStaticTranspose,
-    XNodeUnion,
-)
-from et_schema.xnnpack_nodes import roles_of
 
 __all__ = ["Translation"]
 

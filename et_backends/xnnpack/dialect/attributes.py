@@ -23,9 +23,9 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from et_schema import xnnpack_graph as schema
+from et_backends.xnnpack.format import graph as schema
+from et_backends.xnnpack.format.graph import XNNDatatype
 from et_schema.tables import Kind, fields_of
-from et_schema.xnnpack_graph import XNNDatatype
 
 __all__ = ["ValueType", "attributes_of", "field_values", "integers"]
 
@@ -49,7 +49,7 @@ class ValueType(ParametrizedAttribute, TypeAttribute):
 
     @staticmethod
     def of(datatype: XNNDatatype, dims: Sequence[int], parameters: schema.XNNQuantParams | None) -> ValueType:
-        """The type; see `et_schema.xnnpack` for what there is."""
+        """The type; see `et_backends.xnnpack.format.blob` for what there is."""
         found: dict[str, Attribute] = {}
         if parameters is not None:
             found = {"by": StringAttr(type(parameters).__name__), **attributes_of(parameters)}

@@ -8,22 +8,22 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from et_backends.xnnpack.dialect.attributes import ValueType, attributes_of
 from et_backends.xnnpack.dialect.nodes import NODE_OPS, limits_of
 from et_backends.xnnpack.dialect.ops import ConstantOp, GraphOp, InputOp, OutputOp
-from et_ir.data import Blob
-from et_ir.dialects.backend import LoweredOp
-from et_ir.dialects.program import DataAttr
-from et_ir.dialects.program.attributes import ELEMENT_TYPES
-from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.blob import read_xnnpack, serialize_xnnpack
+from et_backends.xnnpack.format.graph import (
     ConstantDataOffset,
     XNNQuantizedTensorValue,
     XNNTensorValue,
     XValue,
 )
-from et_schema.xnnpack_nodes import (
+from et_backends.xnnpack.format.nodes import (
     NO_VALUE,
     roles_of,
     tensor_of,
 )
+from et_ir.data import Blob
+from et_ir.dialects.backend import LoweredOp
+from et_ir.dialects.program import DataAttr
+from et_ir.dialects.program.attributes import ELEMENT_TYPES
 
 __all__ = ["closed", "opened"]
 

@@ -20,8 +20,8 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from et_backends.xnnpack.dialect.attributes import ValueType, field_values, integers
-from et_schema.xnnpack_graph import OutputMinMax, XNode, XNodeUnion
-from et_schema.xnnpack_nodes import NO_VALUE, roles_of
+from et_backends.xnnpack.format.graph import OutputMinMax, XNode, XNodeUnion
+from et_backends.xnnpack.format.nodes import NO_VALUE, roles_of
 
 __all__ = ["NODE_OPS", "NodeOp"]
 

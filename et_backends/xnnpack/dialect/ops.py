@@ -31,12 +31,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from et_backends.xnnpack.dialect.attributes import ValueType, integers
 from et_backends.xnnpack.dialect.nodes import NodeOp
-from et_ir.dialects.backend import CompileSpecAttr
-from et_ir.dialects.program import DataAttr
-from et_schema.errors import ExecutorchError
-from et_schema.xnnpack import xnnpack_chunks
-from et_schema.xnnpack_check import check_graph
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.blob import xnnpack_chunks
+from et_backends.xnnpack.format.check import check_graph
+from et_backends.xnnpack.format.graph import (
     ConstantDataOffset,
     XNNDatatype,
     XNNGraph,
@@ -44,7 +41,10 @@ from et_schema.xnnpack_graph import (
     XNNTensorValue,
     XValue,
 )
-from et_schema.xnnpack_nodes import EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_OFFSET, NO_VALUE
+from et_backends.xnnpack.format.nodes import EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_OFFSET, NO_VALUE
+from et_ir.dialects.backend import CompileSpecAttr
+from et_ir.dialects.program import DataAttr
+from et_schema.errors import ExecutorchError
 
 __all__ = ["ConstantOp", "GraphOp", "InputOp", "OutputOp"]
 

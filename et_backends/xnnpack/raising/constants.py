@@ -14,14 +14,7 @@ from xdsl.rewriter import Rewriter
 from et_backends.xnnpack.compiler.constants import array_blob
 from et_backends.xnnpack.dialect import GraphOp
 from et_backends.xnnpack.dialect.graphs import BACKEND
-from et_backends.xnnpack.raising.nodes import CannotRaiseNode
-from et_ir.analysis.dim_orders import Order, straight
-from et_ir.data import Blob
-from et_ir.dialects.backend import LoweredOp, NamedDataOp
-from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
-from et_ir.dialects.program import GetOp, Globals
-from et_ir.dialects.schema.literals import ui8
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     PerChannelGroupQuant,
     PerChannelQuant,
     PerTensorQuant,
@@ -30,7 +23,14 @@ from et_schema.xnnpack_graph import (
     XNNQuantParams,
     XNNTensorValue,
 )
-from et_schema.xnnpack_nodes import constant_bytes
+from et_backends.xnnpack.format.nodes import constant_bytes
+from et_backends.xnnpack.raising.nodes import CannotRaiseNode
+from et_ir.analysis.dim_orders import Order, straight
+from et_ir.data import Blob
+from et_ir.dialects.backend import LoweredOp, NamedDataOp
+from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
+from et_ir.dialects.program import GetOp, Globals
+from et_ir.dialects.schema.literals import ui8
 
 __all__ = ["GraphConstants", "ProgramConstants", "quantized_constant"]
 

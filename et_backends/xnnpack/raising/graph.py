@@ -10,14 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, LocationAttr, TensorType, f16, f32,
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_backends.xnnpack.dialect import GraphOp, InputOp
-from et_backends.xnnpack.raising.constants import GraphConstants, ProgramConstants, quantized_constant
-from et_backends.xnnpack.raising.nodes import CannotRaiseNode, Grid, NodeRaiser, Tensors
-from et_ir.analysis.dim_orders import Order
-from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
-from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.program import GetOp
-from et_ir.dialects.schema.literals import ui8
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     PerTensorQuant,
     PerTokenDynamicQuant,
     XNNDatatype,
@@ -26,7 +19,14 @@ from et_schema.xnnpack_graph import (
     XNNQuantParams,
     XNNTensorValue,
 )
-from et_schema.xnnpack_nodes import EXTERNAL_INPUT, EXTERNAL_OUTPUT, tensor_of
+from et_backends.xnnpack.format.nodes import EXTERNAL_INPUT, EXTERNAL_OUTPUT, tensor_of
+from et_backends.xnnpack.raising.constants import GraphConstants, ProgramConstants, quantized_constant
+from et_backends.xnnpack.raising.nodes import CannotRaiseNode, Grid, NodeRaiser, Tensors
+from et_ir.analysis.dim_orders import Order
+from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
+from et_ir.dialects.edge.attributes import contiguous, dim_order_of
+from et_ir.dialects.program import GetOp
+from et_ir.dialects.schema.literals import ui8
 
 __all__ = ["GraphRaiser", "discard"]
 

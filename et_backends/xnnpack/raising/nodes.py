@@ -18,12 +18,12 @@ from typing import Any, Final, cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
+from et_backends.xnnpack.format import graph as schema
+from et_backends.xnnpack.format.graph import OutputMinMax, XNodeUnion
+from et_backends.xnnpack.format.nodes import NO_VALUE, kind_name, roles_of
 from et_backends.xnnpack.raising.rows import quantized_image, quantized_rows
 from et_ir.analysis.dim_orders import Order, straight
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
-from et_schema import xnnpack_graph as schema
-from et_schema.xnnpack_graph import OutputMinMax, XNodeUnion
-from et_schema.xnnpack_nodes import NO_VALUE, kind_name, roles_of
 
 __all__ = ["CannotRaiseNode", "Grid", "NodeRaiser", "Tensors"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from et_backends.xnnpack.format.blob import read_xnnpack
 from et_backends.xnnpack.runtime.delegate import Delegate
 from et_backends.xnnpack.runtime.graph import XnnpackGraph
-from et_schema.xnnpack import read_xnnpack
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle, PartWork
 from et_vm.backends.accounting import Accountant
 

@@ -11,11 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from et_backends.xnnpack.runtime.weights import QuantizedWeight
-from et_schema.errors import Error, InvalidFile
-from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_schema.xnnpack import XnnpackBlob
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.blob import XnnpackBlob
+from et_backends.xnnpack.format.graph import (
     PerChannelGroupQuant,
     PerChannelQuant,
     PerTensorQuant,
@@ -24,7 +21,10 @@ from et_schema.xnnpack_graph import (
     XNNTensorValue,
     XValue,
 )
-from et_schema.xnnpack_nodes import constant_bytes
+from et_backends.xnnpack.format.nodes import constant_bytes
+from et_backends.xnnpack.runtime.weights import QuantizedWeight
+from et_schema.errors import Error, InvalidFile
+from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.backends.accounting import Accountant
 from et_vm.values import Array, Tensor, element_count
 

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from et_backends.xnnpack.runtime.constants import ELEMENTS, load_constant, load_weight
-from et_backends.xnnpack.runtime.grid import Grid, Limits, grid_of
-from et_backends.xnnpack.runtime.nodes import TRANSLATIONS, NodeTranslation
-from et_backends.xnnpack.runtime.nodes.linear import TRANSPOSED
-from et_backends.xnnpack.runtime.weights import QuantizedWeight
-from et_schema.errors import Error, InvalidFile
-from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack import XnnpackBlob, node_identifier
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.blob import XnnpackBlob, node_identifier
+from et_backends.xnnpack.format.graph import (
     PerTokenDynamicQuant,
     XNNConv2d,
     XNNDatatype,
@@ -23,7 +16,14 @@ from et_schema.xnnpack_graph import (
     XNodeUnion,
     XValue,
 )
-from et_schema.xnnpack_nodes import NO_VALUE, kind_name, roles_of, tensor_of
+from et_backends.xnnpack.format.nodes import NO_VALUE, kind_name, roles_of, tensor_of
+from et_backends.xnnpack.runtime.constants import ELEMENTS, load_constant, load_weight
+from et_backends.xnnpack.runtime.grid import Grid, Limits, grid_of
+from et_backends.xnnpack.runtime.nodes import TRANSLATIONS, NodeTranslation
+from et_backends.xnnpack.runtime.nodes.linear import TRANSPOSED
+from et_backends.xnnpack.runtime.weights import QuantizedWeight
+from et_schema.errors import Error, InvalidFile
+from et_schema.scalar_type import ScalarType
 from et_vm.backends.accounting import Accountant
 from et_vm.values import Tensor
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from et_schema.xnnpack_graph import PerTensorQuant, XNNDatatype, XNNQuantizedTensorValue, XValue
+from et_backends.xnnpack.format.graph import PerTensorQuant, XNNDatatype, XNNQuantizedTensorValue, XValue
 from et_vm.kernels.portable.steps import call, filled
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step

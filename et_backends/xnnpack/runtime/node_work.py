@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any, Final
 
-from et_backends.xnnpack.runtime.graph import NodeInfo
-from et_backends.xnnpack.runtime.weights import QuantizedWeight
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     XNNAbs,
     XNNAdd,
     XNNBatchMatrixMultiply,
@@ -28,7 +26,9 @@ from et_schema.xnnpack_graph import (
     XNNSquareRoot,
     XNNSubtract,
 )
-from et_schema.xnnpack_nodes import NO_VALUE
+from et_backends.xnnpack.format.nodes import NO_VALUE
+from et_backends.xnnpack.runtime.graph import NodeInfo
+from et_backends.xnnpack.runtime.weights import QuantizedWeight
 from et_vm.backend import PartWork
 from et_vm.values import Tensor
 

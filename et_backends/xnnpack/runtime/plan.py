@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from et_backends.xnnpack.format.graph import XNNCopy, XNNStaticReshape
+from et_backends.xnnpack.format.nodes import NO_VALUE
 from et_backends.xnnpack.runtime.graph import NodeInfo, XnnpackGraph
 from et_backends.xnnpack.runtime.grid import Limits, snap
 from et_backends.xnnpack.runtime.memory import Pool
 from et_backends.xnnpack.runtime.site import Site
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
-from et_schema.xnnpack_graph import XNNCopy, XNNStaticReshape
-from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch
 from et_vm.platform import Platform
 from et_vm.step import Step

@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from et_backends.xnnpack.format.graph import XNodeUnion
+from et_backends.xnnpack.format.nodes import NO_VALUE
 from et_backends.xnnpack.runtime.grid import Limits, clamp
 from et_backends.xnnpack.runtime.weights import QuantizedWeight
 from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack_graph import XNodeUnion
-from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.kernels.portable.steps import cast
 from et_vm.kernels.registry import KernelRegistry, Prepare, PrepareContext
 from et_vm.step import Step

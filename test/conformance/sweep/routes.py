@@ -21,12 +21,12 @@ from et_backends.tosa.compiler import TosaCompileSpec, TOSAPartitioner
 from et_backends.tosa.compiler.rules import RULES as TOSA_RULES
 from et_backends.vgf.compiler import VgfPartitioner
 from et_backends.vulkan.compiler import VulkanPartitioner
+from et_backends.vulkan.format.blob import BACKEND as VULKAN
+from et_backends.vulkan.format.blob import read_vulkan
 from et_backends.vulkan_graph.compiler import VulkanGraphPartitioner
 from et_backends.vulkan_graph.compiler.operators import RULES as VULKAN_GRAPH_RULES
 from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
 from et_schema.pte import read_pte
-from et_schema.vulkan import BACKEND as VULKAN
-from et_schema.vulkan import read_vulkan
 from sweep.delegates import Delegates
 from sweep.freestanding import FreestandingObjects
 from sweep.native import MachineCode

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from et_schema import protobuf
-from et_schema.coreml import read_coreml, serialize_coreml
+from et_backends.coreml.format import protobuf
+from et_backends.coreml.format.blob import read_coreml, serialize_coreml
+from et_backends.coreml.format.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue, Weights
 from et_schema.errors import Error, InvalidFile
-from et_schema.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue, Weights
 
 F32, I32, BOOL, STRING = MilTypeName.FLOAT32, MilTypeName.INT32, MilTypeName.BOOL, MilTypeName.STRING
 X = MilType(F32, (2, 6))

@@ -6,8 +6,16 @@ import struct
 
 import pytest
 
+from et_backends.vulkan.format.spirv import (
+    MAGIC,
+    VERSION,
+    Capability,
+    Op,
+    capability_name,
+    check_module,
+    instructions,
+)
 from et_schema.errors import InvalidFile
-from et_schema.spirv import MAGIC, VERSION, Capability, Op, capability_name, check_module, instructions
 
 
 def module(*words: int) -> bytes:

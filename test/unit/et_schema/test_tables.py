@@ -8,7 +8,8 @@ from typing import Annotated, TypeAlias
 
 import pytest
 
-from et_schema import bundled_program, flat_tensor, program, xnnpack_graph
+from et_backends.xnnpack.format import graph as xnnpack_graph
+from et_schema import bundled_program, flat_tensor, program
 from et_schema.reader import Reader
 from et_schema.tables import (
     I16,

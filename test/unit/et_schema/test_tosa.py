@@ -8,9 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from et_schema.errors import Error, InvalidFile
-from et_schema.tosa import block_of, read_tosa, serialize_tosa
-from et_schema.tosa_graph import (
+from et_backends.tosa.format.blob import block_of, read_tosa, serialize_tosa
+from et_backends.tosa.format.graph import (
     AddAttribute,
     ConstAttribute,
     DType,
@@ -23,6 +22,7 @@ from et_schema.tosa_graph import (
     TosaTensor,
     Version,
 )
+from et_schema.errors import Error, InvalidFile
 
 
 def graph() -> TosaGraph:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from et_backends.ethos_u.format import VelaProgram, VelaTensor, read_vela, serialize_vela
 from et_schema.errors import Error, InvalidFile
-from et_schema.vela import VelaProgram, VelaTensor, read_vela, serialize_vela
 
 PROGRAM = VelaProgram(
     b"COP1" + bytes(range(13)),

@@ -10,10 +10,10 @@ from random import Random
 import pytest
 from support.vulkan_graphs import Build, D, linear
 
-from et_schema import vkgraph_tables as v
+from et_backends.vulkan_graph.format import tables as v
+from et_backends.vulkan_graph.format.blob import read_vkgraph, serialize_vkgraph, staged_type
 from et_schema.errors import Error, InvalidFile
 from et_schema.scalar_type import ScalarType
-from et_schema.vkgraph import read_vkgraph, serialize_vkgraph, staged_type
 from et_schema.writer import encode
 
 

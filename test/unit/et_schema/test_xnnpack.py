@@ -7,12 +7,9 @@ from struct import pack_into
 
 import pytest
 
-from et_schema import xnnpack_graph as schema
-from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.reader import Reader
-from et_schema.writer import encode
-from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format import graph as schema
+from et_backends.xnnpack.format.blob import read_xnnpack, serialize_xnnpack
+from et_backends.xnnpack.format.graph import (
     XNNELU,
     Buffer,
     ConstantDataOffset,
@@ -36,7 +33,7 @@ from et_schema.xnnpack_graph import (
     XNodeUnion,
     XValue,
 )
-from et_schema.xnnpack_nodes import (
+from et_backends.xnnpack.format.nodes import (
     NO_OFFSET,
     NO_VALUE,
     constant_bytes,
@@ -44,6 +41,9 @@ from et_schema.xnnpack_nodes import (
     roles_of,
     tensor_of,
 )
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.reader import Reader
+from et_schema.writer import encode
 
 D = XNNDatatype
 

@@ -6,7 +6,7 @@ import pytest
 from support import xnnpack_graphs
 from support.vm_programs import Build
 
-from et_schema import xnnpack_graph
+from et_backends.xnnpack.format import graph as xnnpack_graph
 from et_tools.et_vm import main
 from et_tools.exit_codes import ExitCode
 

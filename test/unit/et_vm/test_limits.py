@@ -11,7 +11,7 @@ from support import xnnpack_graphs
 from support.cost import memory_of
 from support.vm_programs import BOUND, Build, chain_of_adds, f32, kernels
 
-from et_schema import xnnpack_graph as xnnpack
+from et_backends.xnnpack.format import graph as xnnpack
 from et_schema.errors import Error, ExecutorchError, OutOfMemory, Trap
 from et_schema.program import TensorShapeDynamism
 from et_schema.scalar_type import ScalarType

@@ -17,7 +17,7 @@ from support.command_line import Command
 from support.native_blobs import HEADER, SECTION, SETS, here
 
 from et_backends.native.compiler.backend import NativeBackend
-from et_schema.native import read_native, serialize_native
+from et_backends.native.format import read_native, serialize_native
 
 MODEL = """
 import torch

@@ -5,8 +5,8 @@ from support.vm_commands import run
 from support.vm_programs import Build as Program
 from support.vulkan_graphs import Build, D, linear
 
+from et_backends.vulkan_graph.format import tables as v
 from et_backends.vulkan_graph.lines import vkgraph_lines
-from et_schema import vkgraph_tables as v
 from et_schema.errors import InvalidFile
 from et_tools.et_vm import main
 from et_tools.exit_codes import ExitCode

@@ -6,10 +6,10 @@ from support.vm_commands import run
 from support.vm_programs import Build as Program
 from support.xnnpack_graphs import Build, D
 
+from et_backends.xnnpack.format import graph as schema
+from et_backends.xnnpack.format.nodes import NO_VALUE
 from et_backends.xnnpack.lines import xnnpack_lines
-from et_schema import xnnpack_graph as schema
 from et_schema.errors import InvalidFile
-from et_schema.xnnpack_nodes import NO_VALUE
 
 
 def graph() -> Build:

@@ -11,13 +11,13 @@ from xdsl.ir import Attribute
 from et_backends.coreml.compiler.arithmetic import NODES, MilBuilder
 from et_backends.coreml.compiler.rules.rule import Rule
 from et_backends.coreml.compiler.translation import Made, Translation, shape_of
+from et_backends.coreml.format.mil import MilTypeName
 from et_ir.backends import formula_rules
 from et_ir.backends.operator_rules import refuse_integers_of_floats
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ops.library import OPERATORS
-from et_schema.mil import MilTypeName
 
 __all__ = ["RULES"]
 

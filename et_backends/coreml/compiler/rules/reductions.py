@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import f32, i1, i64
 
 from et_backends.coreml.compiler.rules.rule import Rule
 from et_backends.coreml.compiler.translation import Made, Translation, shape_of
+from et_backends.coreml.format.mil import MilTypeName
 from et_ir.backends.operator_rules import axis, is_constant, reduced_dims
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
-from et_schema.mil import MilTypeName
 
 __all__ = ["RULES"]
 

@@ -9,10 +9,10 @@ from xdsl.ir import SSAValue
 from et_backends.tosa.compiler.arithmetic import NODES
 from et_backends.tosa.compiler.legalizer import CannotLegalize, Legalizer
 from et_backends.tosa.compiler.rules.rule import Rule, require_float
+from et_backends.tosa.format.graph import DType, Op
 from et_ir.backends import formula_rules
 from et_ir.dialects.schema import SchemaOp
 from et_ops.formulas import LacksFunction
-from et_schema.tosa_graph import DType, Op
 
 __all__ = ["RULES"]
 

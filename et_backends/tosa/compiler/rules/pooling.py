@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 from et_backends.tosa.compiler.legalizer import FLOATS, CannotLegalize, Legalizer
 from et_backends.tosa.compiler.rules.rule import Rule, pair, require_float
 from et_backends.tosa.compiler.rules.windows import fitted
+from et_backends.tosa.format.graph import DType, Op
 from et_ir.dialects.schema import SchemaOp
-from et_schema.tosa_graph import DType, Op
 
 __all__ = ["RULES", "max_pooled"]
 

@@ -8,8 +8,8 @@ from xdsl.ir import SSAValue
 
 from et_backends.tosa.compiler.legalizer import Legalizer
 from et_backends.tosa.compiler.rules.rule import Rule, require_float
+from et_backends.tosa.format.graph import Op
 from et_ir.dialects.schema import SchemaOp
-from et_schema.tosa_graph import Op
 
 __all__ = ["RULES", "matmul"]
 

@@ -9,10 +9,10 @@ from xdsl.ir import SSAValue
 
 from et_backends.tosa.compiler.legalizer import CannotLegalize, Legalizer
 from et_backends.tosa.compiler.rules.rule import Rule
+from et_backends.tosa.format.graph import DType, Op
 from et_ir.analysis.quantization import Granularity, Quantization, quantization_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.evaluation.arrays import Array
-from et_schema.tosa_graph import DType, Op
 
 __all__ = ["RULES", "known_quantization"]
 

@@ -9,9 +9,9 @@ from xdsl.ir import SSAValue
 
 from et_backends.tosa.compiler.legalizer import CannotLegalize, Legalizer
 from et_backends.tosa.compiler.rules.rule import Rule, require_float
+from et_backends.tosa.format.graph import Op, ResizeMode
 from et_ir.dialects.edge.resampling import goes_by_ratios
 from et_ir.dialects.schema import SchemaOp
-from et_schema.tosa_graph import Op, ResizeMode
 
 __all__ = ["RULES"]
 

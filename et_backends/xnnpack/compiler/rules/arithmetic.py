@@ -12,11 +12,7 @@ from et_backends.xnnpack.compiler.constants import is_constant
 from et_backends.xnnpack.compiler.prelu import find_prelu
 from et_backends.xnnpack.compiler.rules.rule import Rule, shape_of
 from et_backends.xnnpack.compiler.translation import Translation
-from et_ir.analysis.dim_orders import Order, straight
-from et_ir.diagnostics import Diagnostic
-from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import is_tensor
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     XNNAdd,
     XNNDiv,
     XNNMaximum,
@@ -26,6 +22,10 @@ from et_schema.xnnpack_graph import (
     XNNStaticReshape,
     XNNSubtract,
 )
+from et_ir.analysis.dim_orders import Order, straight
+from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["RULES", "common_order", "operand"]
 

@@ -9,17 +9,17 @@ from xdsl.ir import SSAValue
 from et_backends.xnnpack.compiler.constants import Array
 from et_backends.xnnpack.compiler.rules.rule import Rule, numbers, refuse_variable, shape_of
 from et_backends.xnnpack.compiler.translation import Translation
-from et_ir.analysis.dim_orders import NHWC
-from et_ir.diagnostics import Diagnostic
-from et_ir.dialects.schema import SchemaOp
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     XNNConv2d,
     XNNConvTranspose2d,
     XNNDatatype,
     XNNDepthwiseConv2d,
     XNNStaticReshape,
 )
-from et_schema.xnnpack_nodes import NO_VALUE
+from et_backends.xnnpack.format.nodes import NO_VALUE
+from et_ir.analysis.dim_orders import NHWC
+from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["RULES"]
 

@@ -11,10 +11,7 @@ from et_backends.xnnpack.compiler.constants import is_constant
 from et_backends.xnnpack.compiler.rules.products import rows_with_last
 from et_backends.xnnpack.compiler.rules.rule import Rule, shape_of
 from et_backends.xnnpack.compiler.translation import Translation
-from et_ir.analysis.dim_orders import in_order
-from et_ir.diagnostics import Diagnostic
-from et_ir.dialects.schema import SchemaOp
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     XNNAdd,
     XNNFullyConnected,
     XNNMultiply,
@@ -22,7 +19,10 @@ from et_schema.xnnpack_graph import (
     XNNSquare,
     XNNSubtract,
 )
-from et_schema.xnnpack_nodes import NO_VALUE
+from et_backends.xnnpack.format.nodes import NO_VALUE
+from et_ir.analysis.dim_orders import in_order
+from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["RULES"]
 

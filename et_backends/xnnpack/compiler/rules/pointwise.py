@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import f16
 from et_backends.xnnpack.compiler.chain import NODES, make_chain
 from et_backends.xnnpack.compiler.rules.rule import Rule
 from et_backends.xnnpack.compiler.translation import Translation
+from et_backends.xnnpack.format.graph import XNNConvert
 from et_ir.backends import formula_rules
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ops.library import OPERATORS
-from et_schema.xnnpack_graph import XNNConvert
 
 __all__ = ["RULES"]
 

@@ -6,17 +6,17 @@ from typing import Final
 
 from et_backends.xnnpack.compiler.rules.rule import Rule, numbers, shape_of
 from et_backends.xnnpack.compiler.translation import Translation
-from et_ir.analysis.dim_orders import NHWC, in_order
-from et_ir.diagnostics import Diagnostic
-from et_ir.dialects.edge.resampling import factors_of, goes_by_ratios
-from et_ir.dialects.schema import SchemaOp
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     XNNAvgPooling2d,
     XNNGlobalAvgPooling2d,
     XNNMaxPooling2d,
     XNNStaticConstantPad,
     XNNStaticResizeBilinear2D,
 )
+from et_ir.analysis.dim_orders import NHWC, in_order
+from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.edge.resampling import factors_of, goes_by_ratios
+from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["ALIGN_CORNERS", "KEEP_DIMS", "RULES"]
 

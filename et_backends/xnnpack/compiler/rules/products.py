@@ -9,16 +9,16 @@ from xdsl.ir import Operation, SSAValue
 from et_backends.xnnpack.compiler.constants import Array, is_constant
 from et_backends.xnnpack.compiler.rules.rule import Rule, refuse_variable, shape_of
 from et_backends.xnnpack.compiler.translation import Translation
-from et_ir.analysis.dim_orders import Order, straight
-from et_ir.diagnostics import Diagnostic
-from et_ir.dialects.schema import SchemaOp
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     XNNAdd,
     XNNBatchMatrixMultiply,
     XNNFullyConnected,
     XNNStaticReshape,
 )
-from et_schema.xnnpack_nodes import NO_VALUE
+from et_backends.xnnpack.format.nodes import NO_VALUE
+from et_ir.analysis.dim_orders import Order, straight
+from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["RULES", "rows_with_last"]
 

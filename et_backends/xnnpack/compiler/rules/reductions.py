@@ -12,12 +12,7 @@ from et_backends.xnnpack.compiler.rules.pooling import KEEP_DIMS
 from et_backends.xnnpack.compiler.rules.products import rows_with_last
 from et_backends.xnnpack.compiler.rules.rule import Rule, axis, shape_of
 from et_backends.xnnpack.compiler.translation import Translation
-from et_ir.analysis.dim_orders import NHWC, Order, in_order, straight
-from et_ir.diagnostics import Diagnostic
-from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     XNNArgMaxPooling2d,
     XNNFullyConnected,
     XNNGlobalAvgPooling2d,
@@ -25,7 +20,12 @@ from et_schema.xnnpack_graph import (
     XNNSoftmax,
     XNNStaticReshape,
 )
-from et_schema.xnnpack_nodes import NO_VALUE
+from et_backends.xnnpack.format.nodes import NO_VALUE
+from et_ir.analysis.dim_orders import NHWC, Order, in_order, straight
+from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.edge.attributes import dim_order_of
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["RULES"]
 

@@ -11,10 +11,7 @@ from et_backends.xnnpack.compiler.constants import is_constant
 from et_backends.xnnpack.compiler.rules.arithmetic import common_order, operand
 from et_backends.xnnpack.compiler.rules.rule import Rule, axis, shape_of
 from et_backends.xnnpack.compiler.translation import Translation
-from et_ir.analysis.dim_orders import Order, in_order, permuted_order, reshaped_order, straight
-from et_ir.diagnostics import Diagnostic
-from et_ir.dialects.schema import SchemaOp
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     XNNConcatenate2,
     XNNConcatenate3,
     XNNConcatenate4,
@@ -23,6 +20,9 @@ from et_schema.xnnpack_graph import (
     XNNStaticReshape,
     XNNStaticSlice,
 )
+from et_ir.analysis.dim_orders import Order, in_order, permuted_order, reshaped_order, straight
+from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["RULES", "reshape"]
 

@@ -7,9 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from et_backends.xnnpack.runtime.nodes.declare import translates
-from et_backends.xnnpack.runtime.site import Site
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     Node2x1,
     XNNAdd,
     XNNDiv,
@@ -19,6 +17,8 @@ from et_schema.xnnpack_graph import (
     XNNPReLU,
     XNNSubtract,
 )
+from et_backends.xnnpack.runtime.nodes.declare import translates
+from et_backends.xnnpack.runtime.site import Site
 from et_vm.kernels.portable.steps import call, filled
 from et_vm.step import Step
 from et_vm.values import Tensor

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from et_backends.xnnpack.format.graph import XNNScaledDotProductAttention
 from et_backends.xnnpack.runtime.nodes.declare import translates
 from et_backends.xnnpack.runtime.site import Site
 from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack_graph import XNNScaledDotProductAttention
 from et_vm.kernels.portable.reduction.softmax import softmax_out
 from et_vm.kernels.portable.steps import call, copy
 from et_vm.step import Step

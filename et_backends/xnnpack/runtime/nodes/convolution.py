@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from et_backends.xnnpack.format.graph import NodeConv, XNNConv2d, XNNConvTranspose2d, XNNDepthwiseConv2d
 from et_backends.xnnpack.runtime.grid import clamp
 from et_backends.xnnpack.runtime.nodes.declare import translates
 from et_backends.xnnpack.runtime.nodes.depthwise import depthwise_steps
 from et_backends.xnnpack.runtime.nodes.windows import MOST, SAME_PADDING, Axis, checked, padded
 from et_backends.xnnpack.runtime.site import Site, image, viewed
 from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack_graph import NodeConv, XNNConv2d, XNNConvTranspose2d, XNNDepthwiseConv2d
 from et_vm.kernels.portable.convolution.convolution import convolution_out
 from et_vm.kernels.portable.steps import call
 from et_vm.step import Step

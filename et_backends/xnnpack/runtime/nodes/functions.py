@@ -7,11 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from et_backends.xnnpack.runtime.grid import FLOAT32, Limits, clamp
-from et_backends.xnnpack.runtime.nodes.declare import translates
-from et_backends.xnnpack.runtime.site import Site
-from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     XNNELU,
     Node1x1,
     XNNAbs,
@@ -33,6 +29,10 @@ from et_schema.xnnpack_graph import (
     XNNSquareRoot,
     XNNTanh,
 )
+from et_backends.xnnpack.runtime.grid import FLOAT32, Limits, clamp
+from et_backends.xnnpack.runtime.nodes.declare import translates
+from et_backends.xnnpack.runtime.site import Site
+from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.pointwise.activation import elu_out, gelu_out, leaky_relu_out
 from et_vm.kernels.portable.reduction.softmax import softmax_out
 from et_vm.kernels.portable.steps import call, copy, filled

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
+from et_backends.xnnpack.format.graph import Node2x1, XNNBatchMatrixMultiply, XNNFullyConnected
 from et_backends.xnnpack.runtime.memory import aligned
 from et_backends.xnnpack.runtime.nodes.declare import translates
 from et_backends.xnnpack.runtime.site import Site, viewed
 from et_backends.xnnpack.runtime.weights import QuantizedWeight
 from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack_graph import Node2x1, XNNBatchMatrixMultiply, XNNFullyConnected
 from et_vm.kernels.portable.movement.move import moves
 from et_vm.kernels.portable.steps import call, copy, run
 from et_vm.step import Step

@@ -5,11 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from et_backends.xnnpack.runtime.memory import same_memory
-from et_backends.xnnpack.runtime.nodes.declare import translates
-from et_backends.xnnpack.runtime.site import Site
-from et_schema.errors import Error, ExecutorchError
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     Node1x1,
     NodeCat,
     XNNConcatenate2,
@@ -22,7 +18,11 @@ from et_schema.xnnpack_graph import (
     XNNStaticSlice,
     XNNStaticTranspose,
 )
-from et_schema.xnnpack_nodes import roles_of
+from et_backends.xnnpack.format.nodes import roles_of
+from et_backends.xnnpack.runtime.memory import same_memory
+from et_backends.xnnpack.runtime.nodes.declare import translates
+from et_backends.xnnpack.runtime.site import Site
+from et_schema.errors import Error, ExecutorchError
 from et_vm.kernels.portable.movement.move import borders, moves
 from et_vm.kernels.portable.steps import cast, copy, filled
 from et_vm.step import Step

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from et_backends.xnnpack.runtime.nodes.declare import translates
-from et_backends.xnnpack.runtime.nodes.windows import SAME_PADDING, Axis, checked, padded, tap
-from et_backends.xnnpack.runtime.site import Site
-from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     Node1x1,
     NodePooling2D,
     XNNArgMaxPooling2d,
@@ -16,6 +12,10 @@ from et_schema.xnnpack_graph import (
     XNNGlobalAvgPooling2d,
     XNNMaxPooling2d,
 )
+from et_backends.xnnpack.runtime.nodes.declare import translates
+from et_backends.xnnpack.runtime.nodes.windows import SAME_PADDING, Axis, checked, padded, tap
+from et_backends.xnnpack.runtime.site import Site
+from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.steps import call, copy, filled
 from et_vm.step import Step
 from et_vm.values import Array, Tensor

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from et_backends.xnnpack.format.graph import XNNStaticResizeBilinear2D
 from et_backends.xnnpack.runtime.nodes.declare import translates
 from et_backends.xnnpack.runtime.site import Site, image
-from et_schema.xnnpack_graph import XNNStaticResizeBilinear2D
 from et_vm.kernels.portable.image.resample import upsample_bilinear2d_out
 from et_vm.step import Step
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from et_backends.xnnpack.format.graph import Node1x1, XNNConvert
 from et_backends.xnnpack.runtime.grid import snap_rows
 from et_backends.xnnpack.runtime.nodes.declare import translates
 from et_backends.xnnpack.runtime.site import Site
 from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack_graph import Node1x1, XNNConvert
 from et_vm.kernels.portable.steps import copy
 from et_vm.step import Step
 

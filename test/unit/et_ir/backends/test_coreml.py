@@ -11,10 +11,10 @@ from support.programs import Calls, exported, operators, run
 from torch import nn
 
 from et_backends.coreml.compiler import CoreMLPartitioner
+from et_backends.coreml.format.blob import read_coreml
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends import make_partitioner
 from et_ir.delegation.errors import BackendError
-from et_schema.coreml import read_coreml
 from et_schema.errors import ExecutorchError
 from et_schema.pte import read_pte
 from et_vm.runtime import Runtime

@@ -14,16 +14,16 @@ from torch import nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from et_backends.ethos_u.compiler import EthosUCompileSpec, EthosUPartitioner, vela
+from et_backends.ethos_u.format import read_vela
 from et_backends.tosa.compiler import TosaCompileSpec, TOSAPartitioner
+from et_backends.tosa.format.blob import block_of, read_tosa
+from et_backends.tosa.format.graph import DType
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.delegation.backends_by_name import make_partitioner
 from et_ir.delegation.errors import BackendError
 from et_ir.delegation.lowering import BackendFailed
 from et_ir.quantization import XNNPACKQuantizer, get_symmetric_quantization_config
 from et_schema.pte import read_pte
-from et_schema.tosa import block_of, read_tosa
-from et_schema.tosa_graph import DType
-from et_schema.vela import read_vela
 from et_vm.runtime import Runtime
 
 CONFIG = ExecutorchBackendConfig(extra_backends=["EthosUBackend"])

@@ -22,7 +22,7 @@ from et_backends.vulkan.dialect import (
     StructType,
     VariableOp,
 )
-from et_schema.spirv import Op, StorageClass
+from et_backends.vulkan.format.spirv import Op, StorageClass
 
 
 def instructions(builder: ShaderBuilder) -> list[str]:

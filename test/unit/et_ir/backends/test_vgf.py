@@ -17,13 +17,7 @@ from torch import nn
 
 from et_backends.vgf import runtime as vgf
 from et_backends.vgf.compiler import VgfCompileSpec, VgfPartitioner, converter
-from et_backends.vgf.lines import vgf_lines
-from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends import make_partitioner
-from et_ir.delegation.errors import BackendError
-from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.pte import read_pte
-from et_schema.vgf import (
+from et_backends.vgf.format import (
     BindingSlot,
     Description,
     ModelResourceTable,
@@ -31,6 +25,12 @@ from et_schema.vgf import (
     ModelSequenceTable,
     read_vgf,
 )
+from et_backends.vgf.lines import vgf_lines
+from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir.backends import make_partitioner
+from et_ir.delegation.errors import BackendError
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.pte import read_pte
 from et_schema.writer import encode
 from et_vm.runtime import Runtime
 

@@ -19,6 +19,15 @@ from support.vulkan_device import check_shaders, require_device
 from torch import nn
 
 from et_backends.vulkan.compiler import VulkanPartitioner
+from et_backends.vulkan.format.blob import (
+    BACKEND,
+    MAX_WORDS,
+    VulkanProgram,
+    VulkanTensor,
+    capabilities_of,
+    read_vulkan,
+)
+from et_backends.vulkan.format.spirv import Capability
 from et_backends.vulkan.runtime.device import open_device
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.delegation.backends_by_name import parse_backend
@@ -27,15 +36,6 @@ from et_ir.quantization import quantize
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.pte import read_pte
 from et_schema.scalar_type import ScalarType
-from et_schema.spirv import Capability
-from et_schema.vulkan import (
-    BACKEND,
-    MAX_WORDS,
-    VulkanProgram,
-    VulkanTensor,
-    capabilities_of,
-    read_vulkan,
-)
 from et_vm.program import Program
 from et_vm.runtime import Runtime
 
@@ -188,7 +188,7 @@ def test_capabilities_are_those_of_what_is_computed(tmp_path: Path) -> None:
 
 
 def _capability(number: int) -> Any:
-    from et_schema.spirv import Capability
+    from et_backends.vulkan.format.spirv import Capability
 
     return Capability(number)
 
@@ -382,7 +382,7 @@ class TestRunning:
         blob = blob_of(file)
         program = read_vulkan(blob)
         program.version += 1
-        from et_schema.vulkan import serialize_vulkan
+        from et_backends.vulkan.format.blob import serialize_vulkan
 
         with pytest.raises(InvalidFile, match="this runtime knows version") as caught:
             read_vulkan(serialize_vulkan(program))
@@ -414,7 +414,7 @@ class TestRunning:
         ],
     )
     def test_damaged(self, damage: Any, message: str) -> None:
-        from et_schema.vulkan import serialize_vulkan
+        from et_backends.vulkan.format.blob import serialize_vulkan
 
         program = shaders_of(file_of(nn.ReLU(), torch.randn(2)))
         damage(program)

@@ -17,12 +17,19 @@ from torch.ao.quantization.fx import _decomposed  # noqa: F401  # pyright: ignor
 
 from et_backends.vulkan_graph.compiler import VulkanGraphPartitioner
 from et_backends.vulkan_graph.compiler.storage import BUFFER, CHANNELS, HEIGHT, WIDTH
+from et_backends.vulkan_graph.format.blob import read_vkgraph
+from et_backends.vulkan_graph.format.tables import (
+    Double,
+    ValueList,
+    VkDataType,
+    VkGraph,
+    VkStorageType,
+    VkTensor,
+)
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends import make_partitioner
 from et_ir.delegation.errors import BackendError
 from et_schema.pte import read_pte
-from et_schema.vkgraph import read_vkgraph
-from et_schema.vkgraph_tables import Double, ValueList, VkDataType, VkGraph, VkStorageType, VkTensor
 from et_vm.runtime import Runtime
 
 CONFIG = ExecutorchBackendConfig(target="et-vm")

@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.passes.fuse_attention import FuseAttentionPass
+from et_backends.native.format import read_native
 from et_ir import to_edge
 from et_ir.passes.to_executorch.share_matrices import ShareMatricesPass
-from et_schema.native import read_native
 from et_schema.pte import read_pte
 
 _Function = Callable[..., torch.Tensor]

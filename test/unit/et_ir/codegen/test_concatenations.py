@@ -7,7 +7,7 @@ import torch
 from native_modules import SETS, check, compiled
 from torch import nn
 
-from et_schema.native import read_native
+from et_backends.native.format import read_native
 from et_schema.pte import read_pte
 
 

@@ -16,8 +16,8 @@ from torch import nn
 
 from et_backends.codegen.object_code import INSTRUCTION_SETS
 from et_backends.native.compiler import NativePartitioner
+from et_backends.native.format import read_native
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_schema.native import read_native
 from et_schema.pte import read_pte
 from et_vm.backends.cpu import cpu_features
 

@@ -19,15 +19,12 @@ from support.cost import lines_of, memory_of
 from support.random_delegates import CoremlBuild, TosaBuild, random_coreml, random_tosa
 from support.vm_programs import Build
 
+from et_backends.coreml.format.blob import read_coreml
+from et_backends.coreml.format.mil import MilTypeName
 from et_backends.coreml.runtime.program import CoremlProgram
 from et_backends.coreml.runtime.sites import DTYPES
-from et_backends.tosa.runtime.program import TosaProgram
-from et_schema.coreml import read_coreml
-from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
-from et_schema.mil import MilTypeName
-from et_schema.scalar_type import ScalarType
-from et_schema.tosa import read_tosa
-from et_schema.tosa_graph import (
+from et_backends.tosa.format.blob import read_tosa
+from et_backends.tosa.format.graph import (
     AvgPool2dAttribute,
     Conv2dAttribute,
     DType,
@@ -36,8 +33,11 @@ from et_schema.tosa_graph import (
     ResizeAttribute,
     ResizeMode,
 )
-from et_schema.tosa_graph import TransposeConv2dAttribute as TransposedAttribute
-from et_schema.tosa_ops import numpy_name
+from et_backends.tosa.format.graph import TransposeConv2dAttribute as TransposedAttribute
+from et_backends.tosa.format.operators import numpy_name
+from et_backends.tosa.runtime.program import TosaProgram
+from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
+from et_schema.scalar_type import ScalarType
 from et_tools.vm_blobs import blob_problems
 from et_vm.backends.accounting import Accountant
 from et_vm.platform import Platform

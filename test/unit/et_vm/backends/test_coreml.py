@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from et_backends.coreml.format.blob import CoremlModel
+from et_backends.coreml.format.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
 from et_backends.coreml.runtime.program import CoremlProgram
-from et_schema.coreml import CoremlModel
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
 from et_vm.work import CALL
 
 F32, I32, BOOL = MilTypeName.FLOAT32, MilTypeName.INT32, MilTypeName.BOOL

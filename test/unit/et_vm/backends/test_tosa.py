@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from et_backends.tosa.runtime.program import MAKERS, TosaProgram
-from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.tosa import read_tosa, serialize_tosa
-from et_schema.tosa_graph import (
+from et_backends.tosa.format.blob import read_tosa, serialize_tosa
+from et_backends.tosa.format.graph import (
     ClampAttribute,
     Conv2dAttribute,
     DepthwiseConv2dAttribute,
@@ -29,7 +27,9 @@ from et_schema.tosa_graph import (
     TransposeConv2dAttribute,
     Version,
 )
-from et_schema.tosa_ops import ATTRIBUTES
+from et_backends.tosa.format.operators import ATTRIBUTES
+from et_backends.tosa.runtime.program import MAKERS, TosaProgram
+from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_vm.values import Array
 
 Types = list[tuple[list[int], DType]]

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from et_backends.tosa.runtime.program import MAKERS
-from et_backends.tosa.runtime.sites import Site
-from et_backends.tosa.runtime.windows import _parts_of, _Span, _sums, _sums_with
-from et_schema.tosa_graph import (
+from et_backends.tosa.format.graph import (
     Conv2dAttribute,
     DepthwiseConv2dAttribute,
     DType,
@@ -19,7 +16,10 @@ from et_schema.tosa_graph import (
     RescaleAttribute,
     RoundingMode,
 )
-from et_schema.tosa_ops import ATTRIBUTES, TosaType
+from et_backends.tosa.format.operators import ATTRIBUTES, TosaType
+from et_backends.tosa.runtime.program import MAKERS
+from et_backends.tosa.runtime.sites import Site
+from et_backends.tosa.runtime.windows import _parts_of, _Span, _sums, _sums_with
 from et_vm.values import Array
 
 DTYPES = {"int8": DType.INT8, "int16": DType.INT16, "int32": DType.INT32, "float32": DType.FP32}

@@ -11,12 +11,12 @@ from support.cost import memory_of
 from support.random_xnnpack import random_xnnpack
 from support.xnnpack_graphs import Build, D, tensor
 
+from et_backends.xnnpack.format import graph as schema
+from et_backends.xnnpack.format.blob import read_xnnpack
+from et_backends.xnnpack.format.graph import PerChannelQuant, PerTensorQuant
+from et_backends.xnnpack.format.nodes import NO_VALUE
 from et_backends.xnnpack.runtime import XnnpackBackend
-from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, ExecutorchError
-from et_schema.xnnpack import read_xnnpack
-from et_schema.xnnpack_graph import PerChannelQuant, PerTensorQuant
-from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import BackendExecuteContext, BackendInitContext
 from et_vm.platform import Platform
 from et_vm.values import Tensor

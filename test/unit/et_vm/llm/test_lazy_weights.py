@@ -22,10 +22,10 @@ from language_models import hf, random_model
 
 from et_backends.codegen.object_code import INSTRUCTION_SETS
 from et_backends.native.compiler import NativePartitioner
+from et_backends.native.format import read_native
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.language_models import CachedDecoder, Sizes, export_decoder, metadata, quantize_weights
 from et_ir.quantization import QuantizationMode
-from et_schema.native import read_native
 from et_schema.program import Tensor
 from et_schema.pte import PteFile, read_pte
 from et_vm.backends.cpu import cpu_features

@@ -5,11 +5,11 @@ import pytest
 from support import xnnpack_graphs
 from support.vm_programs import Build, kernels
 
-from et_schema import xnnpack_graph as xnnpack
+from et_backends.xnnpack.format import graph as xnnpack
+from et_backends.xnnpack.format.nodes import NO_VALUE
 from et_schema.backend_packages import Packages
 from et_schema.errors import Error, ExecutorchError, MissingBackend, Trap
 from et_schema.program import CompileSpec
-from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import Backend, BackendRegistry
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.program import Program

@@ -4,8 +4,8 @@ import pytest
 from support import xnnpack_graphs
 from support.vm_programs import Build, chain_of_adds
 
+from et_backends.xnnpack.format.graph import XNNAbs
 from et_schema.errors import Error, ExecutorchError
-from et_schema.xnnpack_graph import XNNAbs
 from et_vm.program import Program
 from et_vm.run.validation import validate
 from et_vm.verify.flow import Flow

@@ -17,7 +17,8 @@ from native_modules import WINOGRAD_GROWTH
 from support.accuracy import assert_accurate, largest, truth_of
 from torch import nn
 
-from et_schema.native import ENTRY, PREPARE, NativeProgram
+from et_backends.codegen.format import ENTRY, PREPARE
+from et_backends.native.format import NativeProgram
 from et_vm.backends.elf import MACHINES, link_object
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"

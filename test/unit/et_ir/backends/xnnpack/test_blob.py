@@ -7,9 +7,9 @@ import pytest
 from support.modules import parse
 
 from et_backends.xnnpack.compiler.blob import XnnpackBackend, translate
-from et_schema.xnnpack import read_xnnpack
-from et_schema.xnnpack_graph import XNNFullyConnected, XNNStaticTranspose
-from et_schema.xnnpack_nodes import kind_name, tensor_of
+from et_backends.xnnpack.format.blob import read_xnnpack
+from et_backends.xnnpack.format.graph import XNNFullyConnected, XNNStaticTranspose
+from et_backends.xnnpack.format.nodes import kind_name, tensor_of
 
 
 def kinds(text: str) -> list[str]:

@@ -1,8 +1,7 @@
 from et_backends.xnnpack.compiler.graph import GraphBuilder, ValueType
-from et_ir.data import Blob
-from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
-from et_schema.xnnpack_check import check_graph
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.blob import read_xnnpack, serialize_xnnpack
+from et_backends.xnnpack.format.check import check_graph
+from et_backends.xnnpack.format.graph import (
     OutputMinMax,
     PerTensorQuant,
     XNNAbs,
@@ -12,7 +11,8 @@ from et_schema.xnnpack_graph import (
     XNNQuantizedTensorValue,
     XNNStaticReshape,
 )
-from et_schema.xnnpack_nodes import tensor_of
+from et_backends.xnnpack.format.nodes import tensor_of
+from et_ir.data import Blob
 
 F32 = ValueType(XNNDatatype.fp32)
 

@@ -6,13 +6,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from et_backends.xnnpack.dialect.graphs import BACKEND, closed, opened
 from et_backends.xnnpack.dialect.nodes import NODE_OPS
-from et_ir.data import Blob
-from et_ir.dialects.backend import LoweredOp
-from et_ir.dialects.program import DataAttr
-from et_ir.dialects.program.attributes import ELEMENT_TYPES
-from et_schema import xnnpack_graph as schema
-from et_schema.xnnpack import serialize_xnnpack
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format import graph as schema
+from et_backends.xnnpack.format.blob import serialize_xnnpack
+from et_backends.xnnpack.format.graph import (
     ConstantDataOffset,
     OutputMinMax,
     PerTensorQuant,
@@ -24,7 +20,11 @@ from et_schema.xnnpack_graph import (
     XNodeUnion,
     XValue,
 )
-from et_schema.xnnpack_nodes import NO_VALUE, roles_of
+from et_backends.xnnpack.format.nodes import NO_VALUE, roles_of
+from et_ir.data import Blob
+from et_ir.dialects.backend import LoweredOp
+from et_ir.dialects.program import DataAttr
+from et_ir.dialects.program.attributes import ELEMENT_TYPES
 
 FP32 = XNNDatatype.fp32
 

@@ -8,19 +8,19 @@ from xdsl.ir import Region
 
 from et_backends.xnnpack.compiler.constants import array_blob
 from et_backends.xnnpack.dialect import GraphOp
-from et_backends.xnnpack.raising.constants import GraphConstants, ProgramConstants
-from et_ir.dialects.backend import NamedDataOp
-from et_ir.dialects.program import DataAttr, GetOp, Globals
-from et_ir.dialects.schema.literals import ui8
-from et_ir.evaluation.arrays import array_of
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     ConstantDataOffset,
     PerChannelQuant,
     XNNDatatype,
     XNNGraph,
     XNNTensorValue,
 )
-from et_schema.xnnpack_nodes import NO_OFFSET
+from et_backends.xnnpack.format.nodes import NO_OFFSET
+from et_backends.xnnpack.raising.constants import GraphConstants, ProgramConstants
+from et_ir.dialects.backend import NamedDataOp
+from et_ir.dialects.program import DataAttr, GetOp, Globals
+from et_ir.dialects.schema.literals import ui8
+from et_ir.evaluation.arrays import array_of
 
 
 def test_biases_of_the_same_integers_with_other_scales() -> None:

@@ -10,11 +10,8 @@ import pytest
 from support.cost import lines_of, memory_of
 from support.native_blobs import ARM, HEADER, SIZED, X86, Object, blob, code, here, program, tensor
 
-from et_backends.native.runtime import backend as native
-from et_backends.native.runtime.backend import NativeBackend
-from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
-from et_schema.native import (
-    ENTRY,
+from et_backends.codegen.format import ENTRY
+from et_backends.native.format import (
     VERSION,
     NativeConstant,
     NativeProgram,
@@ -22,6 +19,9 @@ from et_schema.native import (
     read_native,
     serialize_native,
 )
+from et_backends.native.runtime import backend as native
+from et_backends.native.runtime.backend import NativeBackend
+from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
 from et_vm.backends.elf import link_object, load_object
 from et_vm.platform import Platform

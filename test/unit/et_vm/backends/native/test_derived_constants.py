@@ -10,11 +10,11 @@ from support.native_blobs import SETS, here
 from torch import nn
 
 from et_backends.native.compiler import NativePartitioner
+from et_backends.native.format import NativeProgram, read_native, serialize_native
 from et_backends.native.lines import native_lines
 from et_backends.native.runtime.backend import NativeBackend
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_schema.errors import Error, InvalidFile, OutOfMemory
-from et_schema.native import NativeProgram, read_native, serialize_native
 from et_schema.pte import read_pte
 from et_vm.backend import BackendInitContext, NativeOptions
 from et_vm.platform import Platform

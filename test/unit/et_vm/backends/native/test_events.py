@@ -9,9 +9,9 @@ from support.native_blobs import here, program, tensor
 from torch import nn
 
 from et_backends.native.compiler import NativePartitioner
+from et_backends.native.format import NativeProgram, NativeWork, serialize_native
 from et_backends.native.runtime.backend import NativeBackend
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_schema.native import NativeProgram, NativeWork, serialize_native
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
 from et_vm.backends.elf import machine_of
 from et_vm.platform import Platform

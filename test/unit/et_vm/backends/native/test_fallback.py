@@ -12,11 +12,11 @@ from support.native_blobs import program
 from torch import nn
 
 from et_backends.native.compiler import NativePartitioner
+from et_backends.native.format import read_native, serialize_native
 from et_backends.native.runtime import backend as native
 from et_backends.native.runtime.backend import NativeBackend
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from et_schema.errors import Error, ExecutorchError
-from et_schema.native import read_native, serialize_native
 from et_schema.pte import read_pte
 from et_vm.backend import BackendInitContext, NativeOptions
 from et_vm.platform import Platform

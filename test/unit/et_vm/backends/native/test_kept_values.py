@@ -12,11 +12,7 @@ from support.native_blobs import SETS, SIZED, TEXT, blob, here, tensor
 from torch import nn
 
 from et_backends.native.compiler import NativePartitioner
-from et_backends.native.lines import native_lines
-from et_backends.native.runtime.backend import NativeBackend
-from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_schema.errors import Error, InvalidFile, OutOfMemory
-from et_schema.native import (
+from et_backends.native.format import (
     NativeProgram,
     NativeTensor,
     NativeValue,
@@ -24,6 +20,10 @@ from et_schema.native import (
     read_native,
     serialize_native,
 )
+from et_backends.native.lines import native_lines
+from et_backends.native.runtime.backend import NativeBackend
+from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_schema.errors import Error, InvalidFile, OutOfMemory
 from et_schema.program import TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions

@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 from support.native_blobs import SIZED, blob, tensor
 
+from et_backends.native.format import (
+    NativeProgram,
+    NativeSize,
+    NativeWord,
+    SizeFunction,
+    evaluate_size,
+    read_native,
+)
+from et_backends.native.format import serialize_native as serialize
 from et_backends.native.runtime.backend import NativeBackend
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.native import NativeProgram, NativeSize, NativeWord, SizeFunction, evaluate_size, read_native
-from et_schema.native import serialize_native as serialize
 from et_schema.program import TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions

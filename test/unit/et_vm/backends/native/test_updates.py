@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from support.native_blobs import blob, tensor
 
+from et_backends.native.format import NativeProgram, NativeUpdate, read_native, serialize_native
 from et_backends.native.runtime.backend import NativeBackend
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.native import NativeProgram, NativeUpdate, read_native, serialize_native
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
 from et_vm.platform import Platform
 from et_vm.values import Tensor

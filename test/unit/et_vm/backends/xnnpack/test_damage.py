@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from support.xnnpack_graphs import Build, D, tensor
 
+from et_backends.xnnpack.format import graph as schema
+from et_backends.xnnpack.format.graph import PerChannelQuant, PerTensorQuant, PerTokenDynamicQuant
+from et_backends.xnnpack.format.nodes import NO_VALUE
 from et_backends.xnnpack.runtime import XnnpackBackend
-from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, ExecutorchError
-from et_schema.xnnpack_graph import PerChannelQuant, PerTensorQuant, PerTokenDynamicQuant
-from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import BackendExecuteContext, BackendInitContext
 from et_vm.platform import Platform
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from support.xnnpack_graphs import UNBOUND, Build, D, allocate, call, tensor
 
+from et_backends.xnnpack.format import graph as schema
+from et_backends.xnnpack.format.graph import ConstantDataOffset, PerTensorQuant, XNNTensorValue, XValue
+from et_backends.xnnpack.format.nodes import NO_OFFSET, NO_VALUE
 from et_backends.xnnpack.runtime import XnnpackBackend
 from et_backends.xnnpack.runtime.memory import Pool
-from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
 from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack_graph import ConstantDataOffset, PerTensorQuant, XNNTensorValue, XValue
-from et_schema.xnnpack_nodes import NO_OFFSET, NO_VALUE
 from et_vm.backend import BackendInitContext
 from et_vm.platform import Platform
 from et_vm.tracer import EventTracer

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from support.xnnpack_graphs import Build
 
-from et_schema import xnnpack_graph as schema
+from et_backends.xnnpack.format import graph as schema
+from et_backends.xnnpack.format.nodes import NO_VALUE
 from et_schema.errors import Error, InvalidFile
-from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.platform import Platform
 
 LARGE = 40_000

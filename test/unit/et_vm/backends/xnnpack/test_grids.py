@@ -7,15 +7,15 @@ import pytest
 from ml_dtypes import bfloat16
 from support.xnnpack_graphs import Build, D
 
-from et_schema import xnnpack_graph as schema
-from et_schema.errors import InvalidFile
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format import graph as schema
+from et_backends.xnnpack.format.graph import (
     PerChannelGroupQuant,
     PerChannelQuant,
     PerTensorQuant,
     PerTokenDynamicQuant,
 )
-from et_schema.xnnpack_nodes import NO_VALUE
+from et_backends.xnnpack.format.nodes import NO_VALUE
+from et_schema.errors import InvalidFile
 
 RNG = np.random.default_rng(1)
 INTEGERS = RNG.integers(-128, 128, (3, 8)).astype(np.int8)

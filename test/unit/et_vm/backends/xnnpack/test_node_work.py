@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from et_backends.xnnpack.format import graph as schema
+from et_backends.xnnpack.format.nodes import NO_VALUE, kind_name, roles_of
 from et_backends.xnnpack.runtime.graph import NodeInfo
 from et_backends.xnnpack.runtime.node_work import node_work
 from et_backends.xnnpack.runtime.nodes import TRANSLATIONS
-from et_schema import xnnpack_graph as schema
-from et_schema.xnnpack_nodes import NO_VALUE, kind_name, roles_of
 
 
 def counted(function: Any, *shapes: tuple[int, ...], **arguments: Any) -> int:

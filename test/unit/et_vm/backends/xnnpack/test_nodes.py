@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from support.xnnpack_graphs import Build, D, one
 
+from et_backends.xnnpack.format import graph as schema
+from et_backends.xnnpack.format.graph import XNodeUnion
+from et_backends.xnnpack.format.nodes import NO_VALUE
 from et_backends.xnnpack.runtime.nodes import TRANSLATIONS
-from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, InvalidFile
-from et_schema.xnnpack_graph import XNodeUnion
-from et_schema.xnnpack_nodes import NO_VALUE
 
 RNG = np.random.default_rng(0)
 

@@ -28,14 +28,8 @@ from et_schema.scalar_type import ScalarType
 from et_schema.tables import Aligned, Int32, Int64, OmitEmpty, UInt32, UInt64, table
 
 __all__ = [
-    "CALL",
-    "ENTRY",
     "FILE_IDENTIFIER",
     "MAX_ALIGNMENT",
-    "NO_REPORT",
-    "PREPARE",
-    "REPORT_AT",
-    "SERVE",
     "VERSION",
     "NativeConstant",
     "NativeKernel",
@@ -59,18 +53,6 @@ __all__ = [
 
 FILE_IDENTIFIER = b"ETN1"
 VERSION = 2
-ENTRY = "native_entry"
-"""The symbol of the function that runs the program."""
-PREPARE = "native_prepare"
-"""The symbol of the function that computes derived constants, where there are any."""
-CALL = "native_call"
-"""The symbol of the function that makes a call with the threads of a pool."""
-SERVE = "native_serve"
-"""The symbol of the function in which a thread of a pool waits for calls."""
-REPORT_AT = 192
-"""Byte offset in the context of a call of the least number reported, an i32."""
-NO_REPORT = 0xFFFFFFFF
-"""Value of the report word before a call: nothing is reported."""
 MAX_ALIGNMENT = 4096
 MAX_RANK = 16
 MAX_SIZE: Final = 2**31 - 1

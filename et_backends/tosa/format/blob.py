@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from et_schema.errors import Error, InvalidFile
-from et_schema.reader import Reader, Source
-from et_schema.tosa_graph import (
+from et_backends.tosa.format.graph import (
     FILE_IDENTIFIER,
     DType,
     Op,
@@ -19,7 +17,9 @@ from et_schema.tosa_graph import (
     TosaShape,
     TosaTensor,
 )
-from et_schema.tosa_ops import ATTRIBUTES, ITEM_BITS, OPERANDS, TosaType, result_of
+from et_backends.tosa.format.operators import ATTRIBUTES, ITEM_BITS, OPERANDS, TosaType, result_of
+from et_schema.errors import Error, InvalidFile
+from et_schema.reader import Reader, Source
 
 __all__ = [
     "BACKEND",

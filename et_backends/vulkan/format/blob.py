@@ -12,10 +12,10 @@ from enum import IntEnum
 from math import prod
 from typing import Annotated, Final
 
+from et_backends.vulkan.format.spirv import LOCAL_SIZE, check_module
 from et_schema.errors import Error, InvalidFile
 from et_schema.reader import Reader, Source
 from et_schema.scalar_type import ScalarType
-from et_schema.spirv import LOCAL_SIZE, check_module
 from et_schema.tables import Aligned, Int32, UInt32, UInt64, table
 
 __all__ = [
@@ -162,7 +162,7 @@ def serialize_vulkan(program: VulkanProgram) -> bytes:
 
 
 def capabilities_of(program: VulkanProgram) -> frozenset[int]:
-    """Device features that the shaders require: numbers of `et_schema.spirv.Capability`."""
+    """Device features that the shaders require: numbers of `et_backends.vulkan.format.spirv.Capability`."""
     return frozenset(one for shader in program.shaders for one in check_module(shader.code))
 
 

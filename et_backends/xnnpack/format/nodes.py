@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import NamedTuple
 
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     XNNConcatenate2,
     XNNConcatenate3,
     XNNConcatenate4,

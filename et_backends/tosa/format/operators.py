@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final, NamedTuple, cast, get_args
 
-from et_schema.tosa_graph import (
+from et_backends.tosa.format.graph import (
     Attribute,
     AvgPool2dAttribute,
     ClampAttribute,

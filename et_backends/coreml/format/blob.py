@@ -14,8 +14,8 @@ from hashlib import sha256
 from typing import Any, Final, cast
 from uuid import UUID
 
+from et_backends.coreml.format.mil import MilProgram, Weights, read_model, serialize_model
 from et_schema.errors import Error, InvalidFile
-from et_schema.mil import MilProgram, Weights, read_model, serialize_model
 
 __all__ = ["BACKEND", "CoremlModel", "read_coreml", "serialize_coreml"]
 

@@ -11,11 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from et_schema.errors import Error, InvalidFile
-from et_schema.graph_blob import CONSTANT_ALIGNMENT, MAGIC_AT, decode_graph, pack_header, split_blob
-from et_schema.reader import Source
-from et_schema.scalar_type import ScalarType
-from et_schema.vkgraph_tables import (
+from et_backends.vulkan_graph.format.tables import (
     FILE_IDENTIFIER,
     NO_OFFSET,
     BoolList,
@@ -29,6 +25,10 @@ from et_schema.vkgraph_tables import (
     VkTensor,
     VkValue,
 )
+from et_schema.errors import Error, InvalidFile
+from et_schema.graph_blob import CONSTANT_ALIGNMENT, MAGIC_AT, decode_graph, pack_header, split_blob
+from et_schema.reader import Source
+from et_schema.scalar_type import ScalarType
 from et_schema.wording import data_file
 
 __all__ = [

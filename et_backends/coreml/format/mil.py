@@ -14,8 +14,7 @@ from enum import IntEnum
 from math import prod
 from typing import Final
 
-from et_schema.errors import InvalidFile
-from et_schema.protobuf import (
+from et_backends.coreml.format.protobuf import (
     bytes_field,
     fields,
     numbers,
@@ -24,6 +23,7 @@ from et_schema.protobuf import (
     text_field,
     varint_field,
 )
+from et_schema.errors import InvalidFile
 
 __all__ = [
     "ITEM_BYTES",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from et_schema.errors import InvalidFile
-from et_schema.xnnpack_graph import (
+from et_backends.xnnpack.format.graph import (
     PerChannelGroupQuant,
     PerChannelQuant,
     PerTensorQuant,
@@ -13,7 +12,7 @@ from et_schema.xnnpack_graph import (
     XNNQuantizedTensorValue,
     XNNTensorValue,
 )
-from et_schema.xnnpack_nodes import (
+from et_backends.xnnpack.format.nodes import (
     BITS,
     EXTERNAL_INPUT,
     EXTERNAL_OUTPUT,
@@ -23,6 +22,7 @@ from et_schema.xnnpack_nodes import (
     kind_name,
     roles_of,
 )
+from et_schema.errors import InvalidFile
 
 MAX_BYTES = 2**48
 """More than a value may take: what a process can address."""

@@ -9,14 +9,14 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from et_backends.xnnpack.format.check import check_graph
+from et_backends.xnnpack.format.graph import FILE_IDENTIFIER, XNNGraph
 from et_schema.delegate_blobs import BlobWrites
 from et_schema.errors import Error, InvalidFile
 from et_schema.graph_blob import MAGIC_AT, decode_graph, pack_header, split_blob
 from et_schema.reader import Source
 from et_schema.segments import Chunk, OutputStream, Padding, chunk_size, write_chunk
 from et_schema.wording import data_file
-from et_schema.xnnpack_check import check_graph
-from et_schema.xnnpack_graph import FILE_IDENTIFIER, XNNGraph
 
 HEADER_MAGIC = b"XH00"
 OLD_IDENTIFIER = b"XN00"
@@ -86,7 +86,7 @@ def xnnpack_chunks(graph: XNNGraph, constants: Sequence[Chunk] = ()) -> list[Chu
     """A blob in order, in chunks: what `constants` are made of follows the graph, at a multiple of 16 bytes.
 
     The bytes depend on the arguments alone. Says nothing of whether the graph means something:
-    `et_schema.xnnpack_check.check_graph` does.
+    `et_backends.xnnpack.format.check.check_graph` does.
     """
     from et_schema.writer import encode
 

@@ -1,0 +1,1 @@
+"""Core ML's files: reading, writing and checking."""

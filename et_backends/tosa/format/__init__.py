@@ -1,0 +1,1 @@
+"""TOSA's files: tables, rules, reading and writing."""

@@ -1,0 +1,1 @@
+"""Blobs of compute shaders: tables, reading and writing."""

@@ -1,0 +1,1 @@
+"""Graphs for ExecuTorch's Vulkan backend: tables, reading and writing."""

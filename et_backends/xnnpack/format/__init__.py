@@ -1,0 +1,1 @@
+"""Graphs for XNNPACK: tables, rules, reading and writing."""
