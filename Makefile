@@ -100,7 +100,7 @@ random: $(VENV)/.test
 
 suites: $(VENV)/.test
 	$(RUN) $(PYTEST) --beyond-quick test/unit test/conformance
-	$(RUN) $(PYTEST) test/unit/et_ir/codegen test/unit/et_ir/backends/native
+	$(RUN) $(PYTEST) test/unit/et_backends/codegen test/unit/et_backends/native/compiler
 
 # What `tests` leaves out, as much of it as SECONDS of two cores allow: whole tests near the change since BASE, and a share
 # of the others, another one for each commit (dev/affected.py, dev/shares.py).
@@ -166,16 +166,16 @@ plans: $(VENV)/.test
 # with torch's registry: operators come and go with releases (2.15 has no `aten::cholesky`, which files may call).
 NEWEST := .venv-newest
 NEWEST_PYTEST := OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses auto --dist worksteal --max-worker-restart 0
-STOCK_TESTS := passes/memory/test_concatenate_in_place.py backends/xnnpack/test_damaged_file.py delegation/test_lowering.py \
-	targets/test_registry.py
-REGISTRY_TESTS := dialects/aten/test_promotion.py dialects/edge/test_dtypes.py
+STOCK_TESTS := et_ir/passes/memory/test_concatenate_in_place.py et_backends/xnnpack/compiler/test_damaged_file.py \
+	et_ir/delegation/test_lowering.py et_ir/targets/test_registry.py
+REGISTRY_TESTS := et_ir/dialects/aten/test_promotion.py et_ir/dialects/edge/test_dtypes.py
 NEWEST_CONFORMANCE := test_lowering test_delegated test_folded_state test_mixed_types \
 	test_random_programs test_threads
 
 test-newest: $(NEWEST)/.made
 	$(NEWEST)/bin/python -c 'import torch; from importlib.metadata import version; print("torch", torch.__version__, "xdsl", version("xdsl"))'
 	$(NEWEST)/bin/lit -sv --param warm test/lit
-	$(NEWEST_PYTEST) --quick test/unit/et_schema test/unit/et_vm test/unit/et_ir $(patsubst %,--ignore test/unit/et_ir/%,$(STOCK_TESTS) $(REGISTRY_TESTS))
+	$(NEWEST_PYTEST) --quick test/unit/et_schema test/unit/et_vm test/unit/et_ir test/unit/et_backends $(patsubst %,--ignore test/unit/%,$(STOCK_TESTS) $(REGISTRY_TESTS))
 	$(NEWEST_PYTEST) --quick $(NEWEST_CONFORMANCE:%=test/conformance/%.py)
 
 $(NEWEST)/.made: pyproject.toml

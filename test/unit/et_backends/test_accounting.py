@@ -451,7 +451,7 @@ def _written(path: Path, backend: str, blob: bytes) -> Path:
 def limited(limit: int, work: int, paths: Iterable[Path]) -> dict[str, tuple[str, int, float]]:
     """How each program ended in a process of its own, the bytes that it had resident, and the seconds that it took."""
     command = [sys.executable, limited_process.__file__, str(limit), str(work), *map(str, paths)]
-    root = Path(__file__).parents[4]
+    root = Path(__file__).parents[3]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
     assert not done.returncode, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
