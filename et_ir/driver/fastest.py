@@ -210,7 +210,7 @@ def _key(program: ModuleOp, forms: Sequence[_Form]) -> str:
 @cache
 def _place() -> str:
     versions = [f"{name} {_version(name)}" for name in _PACKAGES]
-    sources = source_digest("et_backends.codegen", "et_ir.backends", "et_vm.backends")
+    sources = source_digest("et_backends", "et_ir.backends", "et_vm.backends")
     return " ".join([*versions, sources, processor_digest()])
 
 
