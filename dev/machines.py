@@ -31,19 +31,19 @@ SETTINGS: Final = (
     {"OMP_NUM_THREADS": "4"},
 )
 """Variables of the environment: torch's instructions, MKL's, oneDNN's, and the threads of all."""
-OPENVINO: Final = "test/unit/et_ir/backends/test_openvino.py"
+OPENVINO: Final = "test/unit/et_backends/openvino/test_compiler.py"
 TESTS: Final = (
-    "test/unit/et_ir/backends/native",
+    "test/unit/et_backends/native/compiler",
     OPENVINO,
-    "test/unit/et_ir/codegen",
+    "test/unit/et_backends/codegen",
     "test/unit/et_ir/passes/aten_to_core",
     "test/unit/et_vm/kernels",
 )
 """Tests that compare numbers of two implementations."""
 LEFT_OUT: Final = (
-    "test/unit/et_ir/backends/native/test_emulated.py",  # computes as another machine by itself
-    "test/unit/et_ir/backends/native/test_guard_pages.py",
-    "test/unit/et_ir/backends/native/test_tuning.py",
+    "test/unit/et_backends/native/compiler/test_emulated.py",  # computes as another machine by itself
+    "test/unit/et_backends/native/compiler/test_guard_pages.py",
+    "test/unit/et_backends/native/compiler/test_tuning.py",
 )
 """Tests among them of something else, which take a third of the time."""
 
