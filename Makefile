@@ -5,6 +5,7 @@
 # make conformance   everything else: all cases against torch and the stock runtime, 500 random programs, 20,000 damaged
 #                    files, commands in processes of their own, and the documentation followed in a fresh environment
 #                    with the installed wheel
+# make test-core   quick tests of the core, in a copy of the tree without the backends
 # make affected   the tests that a change can affect, and a share of the others: what CI runs of `make conformance`
 # make sweep  every sample that torch has of its operators, through everything; writes docs/ops.md
 # make docs   tables that are built, not committed: docs/generated/
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 TIMES := build/durations
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo story check test conformance lint types types-near stubs lit tests cases random commands suites affected machines \
+.PHONY: demo story check test conformance lint types types-near stubs lit tests test-core cases random commands suites affected machines \
 	properties fuzz-quick walkthrough pages sweep docs bench fuzz mutants plans test-newest tosa-tools format regenerate clean
 
 # Each part says how long it took, and records it: `python -m dev.parts` compares that with what it may take.
@@ -81,6 +82,17 @@ COMMIT = $(shell git rev-parse --short=6 HEAD || echo 0)
 # The quick cases of each test, which test/support/selection.py chooses; `suites` runs the others.
 tests: $(VENV)/.test
 	$(RUN) $(PYTEST) --quick --turn $$((0x$(COMMIT))) test/unit test/conformance
+
+# The core without the backends, in a copy that has none: lit tests of levels and passes, and unit tests that take CORE
+# seconds of two cores.
+CORE := 20
+COPY := build/core
+
+test-core: $(VENV)/.test
+	$(BIN)/python -m dev.core $(COPY)
+	$(RUN) sh -c 'cd $(COPY) && export PYTHONPATH=$$PWD && $(abspath $(BIN))/lit -sv --param warm $$(cat lit.txt)'
+	$(RUN) sh -c 'cd $(COPY) && export PYTHONPATH=$$PWD && \
+	  $(PYTEST:$(BIN)/%=$(abspath $(BIN))/%) --quick --seconds $$((2 * $(CORE))) --turn $$((0x$(COMMIT))) $$(cat unit.txt)'
 
 # Of the unit tests near the change since BASE, quick ones that take SOON seconds of two cores.
 SOON := 8

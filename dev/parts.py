@@ -31,6 +31,7 @@ BUDGETS: Final = {
     "lit": 240,
     "cases": 90,
     "tests": 480,
+    "test-core": 90,
     "random": 60,
     "commands": 240,
     "machines": 150,

@@ -21,7 +21,7 @@ from typing import Any, Final
 from dev.import_graph import INSTALLED_AS, dependencies, file_of, imports, initializer, modules
 from et_schema.distribution import RUNTIME_EXTRAS
 
-__all__ = ["runtime_modules", "write_sources"]
+__all__ = ["importing", "runtime_modules", "write_sources"]
 
 LIBRARY: Final = "et_vm"
 COMMAND: Final = "tools.et_vm"
@@ -45,7 +45,7 @@ def runtime_modules(root: Path) -> dict[str, Path]:
     """The files of the modules that the distribution has, by their names."""
     files = modules(root, PACKAGES)
     compilers = {name for name in files if _is_compiler(name)}
-    left_out = {BUILD, *compilers, *_importing(files, {*COMPILER, *compilers})}
+    left_out = {BUILD, *compilers, *importing(files, {*COMPILER, *compilers})}
     graph = dependencies(root, PACKAGES, tests="")
     library = (name for name in files if _is_in(name, LIBRARY) and not _is_in(name, BUILT_FROM))
     rest = [COMMAND, SUBSTITUTE, *library]
@@ -74,7 +74,7 @@ def _loaded(name: str, files: Mapping[str, Path]) -> set[str]:
     return {each.module for each in imports(name, files) if not (each.is_deferred or each.is_for_types)}
 
 
-def _importing(files: Mapping[str, Path], packages: Iterable[str]) -> set[str]:
+def importing(files: Mapping[str, Path], packages: Iterable[str]) -> set[str]:
     """The modules that import one of some packages when they are loaded, themselves or by way of others."""
     outside = set(packages)
     loads: dict[str, set[str]] = {}

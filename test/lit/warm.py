@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any, Final
@@ -88,7 +89,9 @@ def serve(listener: socket.socket, commands: Collection[str]) -> None:
         if script.name in commands
     }
     for name in () if set(commands) <= set(TOOLS) else PACKAGES:
-        for module in walk_packages(import_module(name).__path__, f"{name}."):
+        spec = find_spec(name)
+        places = spec.submodule_search_locations if spec else None
+        for module in walk_packages(places or [], f"{name}."):
             if not module.name.endswith("__main__"):
                 import_module(module.name)
     sys.path[0] = str(Path(sys.executable).parent)  # as it is for an installed command

@@ -377,22 +377,6 @@ class TestValues:
         build.outputs(z)
         assert Debugger(load(build), [f32(1, 2)]).overlapping(x) == [y]
 
-    def test_a_delegate_writes_what_nothing_else_does(self):
-        method = Program.load((FIXTURES / "stock" / "delegated.pte").read_bytes()).load_method("forward")
-        debugger = Debugger(method, inputs_of(method))
-        (call,) = [item for item in debugger.instructions if item.opcode.mnemonic == "delegate"]
-        assert set(debugger.read(call)) | set(debugger.written(call)) == set(call.args)
-        assert set(debugger.plan.inputs) <= set(debugger.read(call))
-        assert debugger.written(call)
-        debugger.go_to(call.index)
-        before = debugger.value(debugger.written(call)[0])
-        assert isinstance(before, Tensor)
-        old = before.array.copy()
-        debugger.step()
-        assert not np.array_equal(before.array, old)
-        debugger.back()
-        np.testing.assert_array_equal(before.array, old)
-
     def test_inputs_that_do_not_fit(self):
         with pytest.raises(InputError, match="expected shape"):
             Debugger(load(chain()), [f32(1, 2, 3)])
