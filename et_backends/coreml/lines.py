@@ -64,6 +64,7 @@ def _operands(names: tuple[str, ...], constants: dict[str, MilValue]) -> str:
 def _constant(value: MilValue) -> str:
     """A small constant as its elements, a large one as its type."""
     from math import prod
+    from struct import iter_unpack
 
     from et_backends.coreml.format.mil import MilTypeName
 
@@ -72,6 +73,6 @@ def _constant(value: MilValue) -> str:
     formats = {MilTypeName.BOOL: "?", MilTypeName.FLOAT32: "f", MilTypeName.INT32: "i"}
     if value.type.name not in formats or prod(value.type.shape) > _SHOWN_ELEMENTS:
         return str(value.type)
-    elements = memoryview(bytes(value.data)).cast(formats[value.type.name]).tolist()
+    elements = [one for (one,) in iter_unpack(formats[value.type.name], bytes(value.data))]
     texts = [f"{one:g}" if isinstance(one, float) else str(one).lower() for one in elements]
     return f"[{', '.join(texts)}]" if value.type.shape else texts[0]

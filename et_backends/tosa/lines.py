@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from et_schema.wording import count
 
@@ -61,6 +61,6 @@ def _settings(attribute: Any) -> Iterator[tuple[str, str]]:
     for field in fields(attribute) if attribute is not None else ():
         value = getattr(attribute, field.name)
         if isinstance(value, bytes | memoryview):
-            yield field.name, memoryview(value).hex()
+            yield field.name, memoryview(cast("bytes", value)).hex()
         elif value is not False:
             yield field.name, str(getattr(value, "name", value)).replace(" ", "")
