@@ -12,4 +12,5 @@ PACKAGE: Final = BackendPackage(
     runtime="et_backends.coreml.runtime.backend:CoremlRuntime",
     decoder="et_backends.coreml.lines:coreml_lines",
     constants="et_tools.info.delegate_constants:coreml_constants",
+    writes="et_backends.coreml.format.blob:coreml_writes",
 )

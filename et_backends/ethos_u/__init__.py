@@ -11,4 +11,5 @@ PACKAGE: Final = BackendPackage(
     compiler="et_backends.ethos_u.compiler.partitioner:BACKEND",
     decoder="et_backends.ethos_u.lines:ethos_u_lines",
     constants="et_tools.info.delegate_constants:ethos_u_constants",
+    writes="et_backends.ethos_u.format:ethos_u_writes",
 )

@@ -13,9 +13,18 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
+from et_schema.delegate_blobs import BlobWrites
 from et_schema.errors import Error, InvalidFile
 
-__all__ = ["BACKEND", "ESTIMATE_SPEC", "VelaProgram", "VelaTensor", "read_vela", "serialize_vela"]
+__all__ = [
+    "BACKEND",
+    "ESTIMATE_SPEC",
+    "VelaProgram",
+    "VelaTensor",
+    "ethos_u_writes",
+    "read_vela",
+    "serialize_vela",
+]
 
 BACKEND: Final = "EthosUBackend"
 """The backend id of blobs in this format."""
@@ -100,6 +109,11 @@ def read_vela(buffer: bytes | memoryview) -> VelaProgram:
     except InvalidFile as error:
         error.code = Error.DelegateInvalidCompatibility
         raise
+
+
+def ethos_u_writes(blob: memoryview) -> BlobWrites:
+    """The values that a delegate writes. Raises as `read_vela` does."""
+    return BlobWrites(len(read_vela(blob).outputs))
 
 
 def _read(buffer: memoryview) -> VelaProgram:

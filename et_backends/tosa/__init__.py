@@ -12,6 +12,7 @@ PACKAGE: Final = BackendPackage(
     runtime="et_backends.tosa.runtime.backend:TosaRuntime",
     decoder="et_backends.tosa.lines:tosa_lines",
     constants="et_tools.info.delegate_constants:tosa_constants",
+    writes="et_backends.tosa.format.blob:tosa_writes",
     dialects={
         "tosa": "et_backends.tosa.dialect:Tosa",
     },

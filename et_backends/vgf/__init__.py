@@ -12,4 +12,5 @@ PACKAGE: Final = BackendPackage(
     runtime="et_backends.vgf.runtime:VgfRuntime",
     decoder="et_backends.vgf.lines:vgf_lines",
     constants="et_tools.info.delegate_constants:vgf_constants",
+    writes="et_backends.vgf.format:vgf_writes",
 )

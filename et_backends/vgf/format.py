@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Final, TypeVar
 
+from et_schema.delegate_blobs import BlobWrites
 from et_schema.errors import Error, InvalidFile
 from et_schema.reader import Reader
 from et_schema.tables import At, Int64, UInt8, UInt32, table
 
-__all__ = ["BACKEND", "BYTES", "FORMATS", "VgfConstant", "VgfFile", "VgfTensor", "read_vgf"]
+__all__ = ["BACKEND", "BYTES", "FORMATS", "VgfConstant", "VgfFile", "VgfTensor", "read_vgf", "vgf_writes"]
 
 BACKEND: Final = "VgfBackend"
 """The backend id of blobs in this format."""
@@ -136,6 +137,11 @@ def read_vgf(blob: memoryview) -> VgfFile:
     except InvalidFile as error:
         error.code = Error.DelegateInvalidCompatibility
         raise
+
+
+def vgf_writes(blob: memoryview) -> BlobWrites:
+    """The values that a delegate writes. Raises as `read_vgf` does."""
+    return BlobWrites(len(read_vgf(blob).outputs))
 
 
 def _read(blob: memoryview) -> VgfFile:

@@ -12,6 +12,7 @@ PACKAGE: Final = BackendPackage(
     runtime="et_backends.vulkan.runtime.backend:SpirvBackend",
     decoder="et_backends.vulkan.lines:vulkan_lines",
     constants="et_tools.info.delegate_constants:spirv_constants",
+    writes="et_backends.vulkan.format.blob:spirv_writes",
     dialects={
         "spirv": "et_backends.vulkan.dialect:Spirv",
     },

@@ -12,4 +12,5 @@ PACKAGE: Final = BackendPackage(
     runtime="et_backends.vulkan_graph.runtime.backend:VulkanGraphBackend",
     decoder="et_backends.vulkan_graph.lines:vkgraph_lines",
     constants="et_tools.info.delegate_constants:vkgraph_constants",
+    writes="et_backends.vulkan_graph.format.blob:vkgraph_writes",
 )

@@ -15,9 +15,10 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from et_backends.coreml.format.mil import MilProgram, Weights, read_model, serialize_model
+from et_schema.delegate_blobs import BlobWrites
 from et_schema.errors import Error, InvalidFile
 
-__all__ = ["BACKEND", "CoremlModel", "read_coreml", "serialize_coreml"]
+__all__ = ["BACKEND", "CoremlModel", "coreml_writes", "read_coreml", "serialize_coreml"]
 
 BACKEND: Final = "CoreMLBackend"
 """The backend id of blobs in this format."""
@@ -97,6 +98,11 @@ def read_coreml(blob: bytes | memoryview) -> CoremlModel:
     except InvalidFile as error:
         error.code = Error.DelegateInvalidCompatibility
         raise
+
+
+def coreml_writes(blob: memoryview) -> BlobWrites:
+    """The values that a delegate writes. Raises as `read_coreml` does."""
+    return BlobWrites(len(read_coreml(blob).outputs))
 
 
 def _flatten(contents: Mapping[str, bytes]) -> bytes:

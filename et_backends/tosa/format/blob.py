@@ -18,6 +18,7 @@ from et_backends.tosa.format.graph import (
     TosaTensor,
 )
 from et_backends.tosa.format.operators import ATTRIBUTES, ITEM_BITS, OPERANDS, TosaType, result_of
+from et_schema.delegate_blobs import BlobWrites
 from et_schema.errors import Error, InvalidFile
 from et_schema.reader import Reader, Source
 
@@ -29,6 +30,7 @@ __all__ = [
     "read_tosa",
     "serialize_tosa",
     "shape_sizes",
+    "tosa_writes",
 ]
 
 BACKEND: Final = "TOSABackend"
@@ -55,6 +57,11 @@ def read_tosa(buffer: Source) -> TosaGraph:
         error.code = Error.DelegateInvalidCompatibility
         raise
     return graph
+
+
+def tosa_writes(blob: memoryview) -> BlobWrites:
+    """The values that a delegate writes. Raises as `read_tosa` does."""
+    return BlobWrites(len(block_of(read_tosa(blob)).outputs))
 
 
 def serialize_tosa(graph: TosaGraph) -> bytes:

@@ -13,6 +13,7 @@ from math import prod
 from typing import Annotated, Final
 
 from et_backends.vulkan.format.spirv import LOCAL_SIZE, check_module
+from et_schema.delegate_blobs import BlobWrites
 from et_schema.errors import Error, InvalidFile
 from et_schema.reader import Reader, Source
 from et_schema.scalar_type import ScalarType
@@ -39,6 +40,7 @@ __all__ = [
     "nbytes_of",
     "read_vulkan",
     "serialize_vulkan",
+    "spirv_writes",
 ]
 
 BACKEND: Final = "SpirvBackend"
@@ -152,6 +154,11 @@ def read_vulkan(buffer: Source) -> VulkanProgram:
         error.code = Error.DelegateInvalidCompatibility
         raise
     return program
+
+
+def spirv_writes(blob: memoryview) -> BlobWrites:
+    """The values that a delegate writes. Raises as `read_vulkan` does."""
+    return BlobWrites(len(read_vulkan(blob).outputs))
 
 
 def serialize_vulkan(program: VulkanProgram) -> bytes:

@@ -25,6 +25,7 @@ from et_backends.vulkan_graph.format.tables import (
     VkTensor,
     VkValue,
 )
+from et_schema.delegate_blobs import BlobWrites
 from et_schema.errors import Error, InvalidFile
 from et_schema.graph_blob import CONSTANT_ALIGNMENT, MAGIC_AT, decode_graph, pack_header, split_blob
 from et_schema.reader import Source
@@ -39,6 +40,7 @@ __all__ = [
     "results_of",
     "serialize_vkgraph",
     "staged_type",
+    "vkgraph_writes",
 ]
 
 BACKEND: Final = "VulkanBackend"
@@ -118,6 +120,11 @@ def read_vkgraph(buffer: Source) -> VkBlob:
     except InvalidFile as error:
         error.code = Error.DelegateInvalidCompatibility
         raise
+
+
+def vkgraph_writes(blob: memoryview) -> BlobWrites:
+    """The values that a delegate writes. Raises as `read_vkgraph` does."""
+    return BlobWrites(len(read_vkgraph(blob).graph.output_ids))
 
 
 def _read(blob: memoryview) -> VkBlob:
