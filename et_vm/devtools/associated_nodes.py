@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from et_schema.errors import InvalidFile
 from et_schema.etrecord import ETRecord, RecordedNode, RecordedProgram
+from et_vm.devtools.torch_modules import load_torch_module
 
 if TYPE_CHECKING:
     from et_vm.devtools.events import Event, EventBlock
@@ -110,8 +111,9 @@ def _describe(event: Event, nodes: Mapping[int, Sequence[RecordedNode]]) -> None
 
 
 def _reference_outputs(record: ETRecord, method: str) -> list[Any]:
-    from et_vm.devtools.reference_values import load_tensors
-
+    if not record.reference_outputs:
+        return []
+    load_tensors = load_torch_module("reference_values").load_tensors
     found: Mapping[str, list[Any]] = load_tensors(record.reference_outputs) or {}
     return found.get(method, [])
 

@@ -22,6 +22,7 @@ from et_schema.file_kinds import RECORDED, kind_of
 from et_schema.scalar_type import numpy_dtype
 from et_vm.devtools.associated_nodes import associate, edge_program
 from et_vm.devtools.events import Event, EventBlock, PerfData, TimeScale
+from et_vm.devtools.torch_modules import load_torch_module
 from et_vm.values import Array, strided_view
 
 if TYPE_CHECKING:
@@ -342,20 +343,19 @@ class Inspector:
         Raises `ValueError` without an ETRecord or inputs in it, for an unknown distance and for an unknown graph;
         `ExecutorchError` for a graph that torch cannot evaluate, for inputs that do not fit it, and without torch.
         """
-        from et_vm.devtools.comparators import COMPARATORS
-        from et_vm.devtools.numeric_gaps import numeric_gaps
-
+        known_distances = load_torch_module("comparators").COMPARATORS
+        gaps_of = load_torch_module("numeric_gaps").numeric_gaps
         if self.etrecord is None:
             raise ValueError("numeric gaps need an ETRecord: Inspector(…, etrecord=…)")
         if isinstance(distance, str):
-            known = COMPARATORS.get(distance.strip().upper())
+            known = known_distances.get(distance.strip().upper())
             if known is None:
-                raise ValueError(f"no distance {distance!r}: {', '.join(COMPARATORS)}, or a comparator")
+                raise ValueError(f"no distance {distance!r}: {', '.join(known_distances)}, or a comparator")
             distance = known()
         if distance.inspector is None:
             distance.inspector = self
         events = [event for block in self.event_blocks for event in block.events]
-        return numeric_gaps(
+        return gaps_of(
             self.etrecord, events, distance, reference_graph, validated=not disable_debug_handle_valdiation
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 import numpy as np
+import torch
 
 from et_ops.torch_operators import check_operands, overload_called, record_of
 from et_schema.errors import Error, ExecutorchError
@@ -42,7 +43,7 @@ _LAYOUTS: Final[tuple[str, ...]] = (
 def load_tensors(data: Tensors | None) -> Any:
     """Data written by `torch.save`: tensors, lists and dicts of tensors; None for empty data.
 
-    Raises `ExecutorchError`: NotSupported without torch, InvalidExternalData for data that torch does not read.
+    Raises `ExecutorchError(InvalidExternalData)` for data that torch does not read.
     """
     if not data:
         return None
@@ -50,7 +51,6 @@ def load_tensors(data: Tensors | None) -> Any:
         stream = io.BytesIO()
         data(stream)
         data = stream.getvalue()
-    torch = _torch()
     try:
         return torch.load(io.BytesIO(data), weights_only=True)
     except Exception as error:
@@ -64,23 +64,21 @@ def as_tensor(value: Any) -> Any:
     """A tensor of the numbers of an array, a tensor or a number, in double precision; NaN are 0, infinities the largest
     numbers if there are NaN, as in ExecuTorch's comparison.
     """
-    torch = _torch()
     tensor = torch.as_tensor(value, dtype=torch.float64).detach().cpu()
     return torch.nan_to_num(tensor) if torch.isnan(tensor).any() else tensor
 
 
 def plain_tensor(value: Any) -> Any:
     """An array as a separate tensor; other values unchanged."""
-    return _torch().tensor(value) if isinstance(value, np.ndarray) else value
+    return torch.tensor(value) if isinstance(value, np.ndarray) else value
 
 
 def node_values(program: RecordedProgram, inputs: Sequence[Any]) -> Iterator[tuple[RecordedNode, Any]]:
     """The nodes of a graph in order, with their values for flat inputs: tensors, lists of tensors, and numbers.
 
-    Raises `ExecutorchError`: NotSupported without torch or for what torch does not compute, InvalidArgument for
+    Raises `ExecutorchError`: NotSupported for what torch does not compute, InvalidArgument for
     inputs that do not fit, InvalidExternalData for tensors that are not in the record and for a damaged graph.
     """
-    torch = _torch()
     try:
         values = _bound(program, inputs)
         with torch.no_grad():
@@ -89,16 +87,6 @@ def node_values(program: RecordedProgram, inputs: Sequence[Any]) -> Iterator[tup
         raise ExecutorchError(
             Error.InvalidExternalData, f"the reference graph is damaged: {type(error).__name__}: {error}"
         ) from error
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ModuleNotFoundError as error:
-        raise ExecutorchError(
-            Error.NotSupported, "reference values need the package torch", hint="pip install torch"
-        ) from error
-    return torch
 
 
 def _bound(program: RecordedProgram, inputs: Sequence[Any]) -> dict[str, Any]:
@@ -135,7 +123,6 @@ def _bound(program: RecordedProgram, inputs: Sequence[Any]) -> dict[str, Any]:
 
 def _fitting(program: RecordedProgram, name: Mapping[str, Any], value: Any) -> Any:
     """An input, if it is of the type that the graph says."""
-    torch = _torch()
     meta = program.graph["tensor_values"].get(name.get("name", ""))
     if meta is None or not isinstance(value, torch.Tensor):
         return value
@@ -190,7 +177,7 @@ def _called(function: Any, arguments: Sequence[tuple[str, Any]]) -> Any:
     if record is not None:
         keywords = (one for one in schema.arguments if one.kwarg_only)
         given = [*positional, *(named.get(one.name, one.default_value) for one in keywords)]
-        check_operands(_torch(), record, given)
+        check_operands(torch, record, given)
     return function(*positional, **named)
 
 
@@ -208,7 +195,6 @@ def _define(outputs: Sequence[Mapping[str, Any]], found: Any, values: dict[str, 
 
 def _function(target: str) -> Callable[..., Any]:
     """The function that a graph calls: of targets, which anyone may have written, only operators are looked up."""
-    torch = _torch()
     module, _, name = target.rpartition(".")
     found: Any = None
     if target.startswith(_EDGE + "dim_order_ops."):
@@ -236,7 +222,6 @@ def _function(target: str) -> Callable[..., Any]:
 
 
 def _argument(argument: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
-    torch = _torch()
     kind, value = next(iter(argument.items()))
     match kind:
         case "as_none":
@@ -312,7 +297,7 @@ def _convert(self: Any, *, dtype: Any = None, **_: Any) -> Any:
 
 
 def _empty(size: Sequence[int], *, dtype: Any = None, **_: Any) -> Any:
-    return _torch().zeros(tuple(size), dtype=dtype)
+    return torch.zeros(tuple(size), dtype=dtype)
 
 
 _DIM_ORDER: Final[Mapping[str, Callable[..., Any]]] = {
