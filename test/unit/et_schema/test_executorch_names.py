@@ -137,7 +137,7 @@ def test_rows(row: Row) -> None:
     ("module", "name", "message"),
     [
         ("et_ir", "to_backend", "edge.to_backend(partitioner), or a dict of partitioners by method"),
-        ("et_ir", "XnnpackPartitioner", "it is in et_backends.xnnpack.compiler.partitioner"),
+        ("et_ir", "XnnpackPartitioner", "it is in et_backends.xnnpack.compiler"),
         ("et_ir.backends", "AllNodePartitioner", "CapabilityPartitioner with EverythingSupported"),
         ("et_ir.backends", "MethodProgramsPartitionerSpec", "a dict of partitioners by method"),
         ("et_ir.etrecord", "Inspector", "it is in et_vm.devtools.inspector"),

@@ -111,9 +111,7 @@ class PlanBuilder(ABC):
     def _check(self, type: Tensor, op: Operation, what: str) -> None:
         excess = excess_of(type)
         if excess is not None:
-            message = (
-                f"[out_variant_c5] {what} has {excess[0]}; the runtime takes tensors of {excess[1]} at most"
-            )
+            message = f"[out_variant_c5] {what} has {excess[0]}; the runtime takes at most {excess[1]}"
             fix = "make it smaller: merge dimensions with flatten or reshape, or lower the bounds of sizes"
             self.diagnostics.append(diagnose(op, message, fix))
 
