@@ -1,4 +1,4 @@
-"""Modules of the devtools that compute with torch, which the runtime alone lacks."""
+"""Modules of the devtools that compute with torch."""
 
 from __future__ import annotations
 
