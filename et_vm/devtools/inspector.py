@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -343,15 +343,15 @@ class Inspector:
         Raises `ValueError` without an ETRecord or inputs in it, for an unknown distance and for an unknown graph;
         `ExecutorchError` for a graph that torch cannot evaluate, for inputs that do not fit it, and without torch.
         """
-        known_distances = load_torch_module("comparators").COMPARATORS
+        known: Mapping[str, type[NumericalComparatorBase]] = load_torch_module("comparators").COMPARATORS
         gaps_of = load_torch_module("numeric_gaps").numeric_gaps
         if self.etrecord is None:
             raise ValueError("numeric gaps need an ETRecord: Inspector(…, etrecord=…)")
         if isinstance(distance, str):
-            known = known_distances.get(distance.strip().upper())
-            if known is None:
-                raise ValueError(f"no distance {distance!r}: {', '.join(known_distances)}, or a comparator")
-            distance = known()
+            comparator = known.get(distance.strip().upper())
+            if comparator is None:
+                raise ValueError(f"no distance {distance!r}: {', '.join(known)}, or a comparator")
+            distance = comparator()
         if distance.inspector is None:
             distance.inspector = self
         events = [event for block in self.event_blocks for event in block.events]
