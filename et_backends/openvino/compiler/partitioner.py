@@ -46,7 +46,8 @@ PRECISIONS: Final = ("f32", "fast")
 
 _JOINS: Final = ("edge.cat", "edge.stack")
 _LAYERS: Final = ("edge.convolution", "edge.linear", "edge.mm", "edge.addmm", "edge.bmm", "edge.baddbmm")
-_BOUNDS: Final = ("edge.clamp", "edge.hardtanh")
+_EXACT: Final = (0.0, None)
+"""Limits that integers have whatever their scale."""
 _EXTREMES: Final = ("edge.maximum", "edge.minimum")
 
 
@@ -90,7 +91,7 @@ def _following_integers(method: FuncOp) -> set[SSAValue]:
 
 def _number_among_integers(op: SchemaOp) -> str | None:
     """What an op has of numbers that are not its operand's, and that integers would have to stand for."""
-    if op.name in _BOUNDS:
+    if op.operator.facts.limits not in (None, _EXACT):
         return None if _has_coarser_result(op) else "bounds"
     if op.name in _EXTREMES and any(map(_is_constant, op.operands)):
         return "bounds"

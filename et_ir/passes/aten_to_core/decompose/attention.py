@@ -21,13 +21,11 @@ from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, Size, decom
 from et_ir.passes.aten_to_core.decompose.matmul import matmul
 from et_ir.passes.aten_to_core.decompose.normalization import softmax
 from et_ir.passes.aten_to_core.decompose.random import dropped
-from et_ops.dtypes import BF16, BOOL, F16, F32, F64, I64, DType
+from et_ops.dtypes import BOOL, F32, F64, I64, DType
 
 __all__ = ["Mask", "mask_of"]
 
 _LOWEST = {
-    F16: -65504.0,
-    BF16: -(2.0**128 - 2.0**120),
     F32: -(2.0**128 - 2.0**104),
     F64: -1.7976931348623157e308,
 }

@@ -108,3 +108,20 @@ func.func @forward(%q: tensor<4x5x16xf32>, %k: tensor<4x5x16xf32>, %v: tensor<4x
 // CHECK-NEXT: %[[SCALE:.*]] = aten.mul.Scalar %[[KEPT]] {other = 2.0}
 // CHECK-NEXT: %[[DROPPED:.*]] = aten.mul.Tensor %[[SOFTMAX]], %[[SCALE]]
 // CHECK:      aten.bmm %[[DROPPED]], %v
+
+// -----
+
+// Masked scores get half of the least number of the type that they are computed in.
+func.func @forward(%q: tensor<4x5x16xbf16>, %k: tensor<4x5x16xbf16>, %v: tensor<4x5x16xbf16>, %m: tensor<5x5xi1>) -> tensor<4x5x16xbf16> {
+  %0 = aten.scaled_dot_product_attention %q, %k, %v, %m {scale = 1.0} : (tensor<4x5x16xbf16>, tensor<4x5x16xbf16>, tensor<4x5x16xbf16>, tensor<5x5xi1>) -> tensor<4x5x16xbf16>
+  func.return %0 : tensor<4x5x16xbf16>
+}
+// CHECK: fill_value = -1.7014117331926443e+38, dtype = f32
+
+// -----
+
+func.func @forward(%q: tensor<4x5x16xf64>, %k: tensor<4x5x16xf64>, %v: tensor<4x5x16xf64>, %m: tensor<5x5xi1>) -> tensor<4x5x16xf64> {
+  %0 = aten.scaled_dot_product_attention %q, %k, %v, %m {scale = 1.0} : (tensor<4x5x16xf64>, tensor<4x5x16xf64>, tensor<4x5x16xf64>, tensor<5x5xi1>) -> tensor<4x5x16xf64>
+  func.return %0 : tensor<4x5x16xf64>
+}
+// CHECK: fill_value = -8.988465674311579e+307, dtype = f64
