@@ -77,8 +77,12 @@ def counting() -> float:
 
 
 def slowness(runs: Iterable[Run]) -> float:
-    """How many times longer than the reference machine this one takes."""
-    return median([run.counting for run in runs]) / REFERENCE
+    """The time that this machine takes, as a multiple of that of the reference machine; at least 1.
+
+    A machine that counts twice as fast has no memory, disk or compilers that are twice as fast: the shares of faster
+    machines are not smaller.
+    """
+    return max(1.0, median([run.counting for run in runs]) / REFERENCE)
 
 
 def over(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:

@@ -61,7 +61,12 @@ def test_what_takes_too_long_fails(folder: Path, capsys: pytest.CaptureFixture[s
 def test_slow_machines_have_more_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(folder, Run("tests", 1.9 * BUDGETS["tests"], 2 * REFERENCE)) == 0
     assert "takes 2.00 times as long" in capsys.readouterr().out
-    assert report(folder, Run("tests", 0.9 * BUDGETS["tests"], 0.5 * REFERENCE)) == 1
+    assert report(folder, Run("tests", 2.1 * BUDGETS["tests"], 2 * REFERENCE)) == 1
+
+
+def test_fast_machines_have_the_time_of_the_reference(folder: Path) -> None:
+    assert report(folder, Run("tests", 0.9 * BUDGETS["tests"], 0.5 * REFERENCE)) == 0
+    assert report(folder, Run("tests", 1.1 * BUDGETS["tests"], 0.5 * REFERENCE)) == 1
 
 
 def test_the_slowest_tests(
