@@ -35,6 +35,10 @@ REFUSED = {
 }
 """Programs whose files are refused, and why."""
 
+REFUSED_OF_OURS = REFUSED | {
+    "gru_of_a_batch_known_at_run_time": "a stack has a size known at run time only; stock files have no loop",
+}
+
 REFUSED_OF_STOCK = REFUSED | {
     "scan_in_scan": "the count of the inner loop is not set, but subtracted from at the end of the loop",
 }
@@ -44,6 +48,9 @@ MISCOMPILED = {
     "two_live_conditions": "results of two conditions share memory",
 }
 """Programs whose file of the stock compiler reads memory that it has given away; the raised program is as the model."""
+
+OF_ONE_SIZE = {"gru_of_a_batch_known_at_run_time": "the first states have the size of the example"}
+"""Programs whose file of the stock compiler runs with inputs of the example's sizes alone."""
 
 UNDEFINED = {"recurrence": "a view of what the loop carries has memory of its own, which nothing writes"}
 """Programs whose file of the stock compiler reads memory that nothing writes: zeros, unless it is poisoned."""
@@ -146,12 +153,12 @@ def test_programs_with_control_flow(name: str, compiler: str) -> None:
         return
     else:
         file = compile_stock(exported)
-    if name in (REFUSED if compiler == "ours" else REFUSED_OF_STOCK):
+    if name in (REFUSED_OF_OURS if compiler == "ours" else REFUSED_OF_STOCK):
         with pytest.raises(PassFailedException, match=r"\[raise_c[456]\]"):
             raise_program(file)
         return
     again = raise_program(file).to_executorch().buffer
-    for inputs in program.inputs:
+    for inputs in program.inputs[: 1 if compiler == "stock" and name in OF_ONE_SIZE else None]:
         if compiler == "stock" and name in MISCOMPILED:
             with torch.no_grad():
                 expected = [one.numpy() for one in pytree.tree_leaves(module(*inputs))]

@@ -31,6 +31,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
     i1,
+    i64,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import (
@@ -470,8 +471,9 @@ class JumpFalseOp(IRDLOperation, RegisterAccess):
     executorch.jump_false %c, ^else, ^then
     ```
 
-    Rules: `jump_false_c1` the condition is a boolean or a tensor of booleans; `jump_false_c2` the second
-    block stands right behind this one, because the file has no instruction that would go there.
+    Rules: `jump_false_c1` the condition is a boolean or a tensor of booleans, or an integer register that a kernel
+    returns to, as ExecuTorch's compiler declares comparisons of sizes; `jump_false_c2` the second block stands right
+    behind this one, because the file has no instruction that would go there.
 
     Syntax: `%CONDITION, ^TARGET, ^FALLTHROUGH`.
     """
@@ -494,9 +496,10 @@ class JumpFalseOp(IRDLOperation, RegisterAccess):
 
     def verify_(self) -> None:
         type = self.condition.type
-        if type != i1 and not (
-            isinstance(type, TensorType) and cast("TensorType[Attribute]", type).element_type == i1
-        ):
+        element_type = (
+            cast("TensorType[Attribute]", type).element_type if isinstance(type, TensorType) else type
+        )
+        if element_type != i1 and not (type == i64 and _is_returned(self.condition)):
             raise VerifyException(f"[jump_false_c1] a condition is an i1 or a tensor of i1, not {type}")
         block = self.parent_block()
         if block is not None and block.next_block is not self.fallthrough:
@@ -607,6 +610,12 @@ class ReturnOp(IRDLOperation, RegisterAccess):
         op = cls(parse_optional_arguments(parser))
         _parse_attributes(parser, op)
         return op
+
+
+def _is_returned(register: SSAValue) -> bool:
+    """Whether a kernel replaces the value of a register, and by that its type."""
+    users = (use.operation for use in register.uses)
+    return any(isinstance(user, KernelCallOp) and register in user.returned for user in users)
 
 
 INSTRUCTIONS: Final = (KernelCallOp, DelegateCallOp, MoveOp, FreeOp, JumpFalseOp, JumpOp, ReturnOp)

@@ -28,6 +28,7 @@ __all__ = ["raise_loop"]
 
 _ADD: Final = "executorch_prim::add.Scalar"
 _EQ: Final = "executorch_prim::eq.Scalar"
+_GT: Final = "executorch_prim::gt.Scalar"
 _SELECT: Final = "aten::select_copy.int_out"
 _PUT: Final = "executorch_prim::et_copy_index.tensor"
 
@@ -142,6 +143,10 @@ def _scan(method: MethodRaiser, header: Block, blocks: Sequence[Block], jump: Ju
     puts = [op for op in calls if op.key == _PUT and op.arguments[2] is count]
     uses = [op for op in calls if count in op.operands and op not in (*selects, *puts, add, eq)]
     method.now = jump
+    if any(
+        op.key == _GT and op.arguments == [count, 0] for op in uses
+    ):  # only the first turn sizes the stacks
+        raise _sizes_at_run_time()
     if uses or not selects or method.contents.scalars.get(count) != 0:
         method.now = uses[0] if uses else jump
         raise CannotRaise("[raise_c5] this loop does more with its count than to take slices by it", _SOURCE)
@@ -192,10 +197,12 @@ def _stack_type(item: SSAValue, length: Any) -> Attribute:
     """The type of a stack of items. Raises `CannotRaise` for sizes known at run time only."""
     type = item.type
     if not is_tensor(type) or not is_static(type) or not isinstance(length, int):
-        raise CannotRaise(
-            "[raise_c4] this loop stacks results whose sizes are known at run time only", _SOURCE
-        )
+        raise _sizes_at_run_time()
     return TensorType(type.element_type, [length, *type.get_shape()])
+
+
+def _sizes_at_run_time() -> CannotRaise:
+    return CannotRaise("[raise_c4] this loop stacks results whose sizes are known at run time only", _SOURCE)
 
 
 def _counting(jump: JumpFalseOp) -> tuple[KernelCallOp, KernelCallOp]:

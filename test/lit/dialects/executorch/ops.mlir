@@ -104,3 +104,20 @@ executorch.plan @blocks {devices = [#executorch.arena_device<1, "cuda:0">]} {
 ^end:
   executorch.return %i
 }
+
+// -----
+
+// A condition in a register that is declared as an integer, until a kernel returns a boolean to it.
+// CHECK-LABEL: executorch.plan @comparison_of_sizes {
+// CHECK:        executorch.kernel_call "executorch_prim::gt.Scalar"(%n, 4) returns(%c)
+// CHECK-NEXT:   executorch.jump_false %c, ^[[END:[a-z0-9]+]], ^[[THEN:[a-z0-9]+]]
+executorch.plan @comparison_of_sizes {
+  %n = executorch.input 3 : i64
+  %c = executorch.value 0 : i64
+  executorch.kernel_call "executorch_prim::gt.Scalar"(%n, 4) returns(%c)
+  executorch.jump_false %c, ^end, ^then
+^then:
+  executorch.jump ^end
+^end:
+  executorch.return %n
+}
