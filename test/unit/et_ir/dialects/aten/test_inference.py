@@ -110,7 +110,10 @@ DIM_ORDER_OPS = {name for name in RULES if name.startswith("dim_order_ops.")}
 DECLARED = {"llama.custom_sdpa"}
 """Operators of ExecuTorch's library for language models, which are in no registry: modules declare them."""
 
-UNTESTED = {"baddbmm.dtype", *DECLARED, *DIM_ORDER_OPS, *INTEGER, *RUNTIME_EXAMPLES}
+REMOVED = {"cholesky"} - set(dir(torch.ops.aten))
+"""Operators that newer releases of torch do not have."""
+
+UNTESTED = {"baddbmm.dtype", *REMOVED, *DECLARED, *DIM_ORDER_OPS, *INTEGER, *RUNTIME_EXAMPLES}
 """Operators that torch does not run on the CPU, and those that only runtimes have: `test_quantized.py`, lit tests."""
 
 
