@@ -5,12 +5,14 @@ The table is `executorch_names.toml`; the tables of docs/coming-from-executorch.
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +87,22 @@ def rows() -> tuple[Row, ...]:
 def missing_name(module: str, name: str, known: Iterable[str] = ()) -> Exception:
     """The exception for a name that a module does not have: for its `__getattr__` to raise.
 
-    `known` are the names that it has. A name of ExecuTorch's is `NotHere`, with what takes its place; any other one an
-    AttributeError.
+    `known` are the names that it has. A name of ExecuTorch's is `NotHere`, with what takes its place; so is one that
+    another package of the project has; any other one an AttributeError.
     """
+    if name.startswith("__"):  # Python asks for these, `__path__` and `__wrapped__` for example
+        return AttributeError(f"module '{module}' has no attribute '{name}'")
+    is_module = hasattr(sys.modules.get(module), "__path__") and find_spec(f"{module}.{name}")
     row = next((row for row in rows() if name in row.all_names), None)
-    if row is None or (hasattr(sys.modules.get(module), "__path__") and find_spec(f"{module}.{name}")):
-        return AttributeError(f"module '{module}' has no attribute '{name}'{did_you_mean(name, known)}")
+    if row is None and not is_module and (package := _package_with(name)) is not None:
+        return NotHere(
+            f"{module} has no {name}; it is in {package}: from {package} import {name}", name=module
+        )
+    if row is None or is_module:
+        others = did_you_mean(name, known) or "".join(
+            f"; it has {', '.join(known)}" for _ in [known] if known
+        )
+        return AttributeError(f"module '{module}' has no attribute '{name}'{others}")
     if row.there:
         answer = f"it is in {row.there}"
     elif row.instead:
@@ -98,6 +110,21 @@ def missing_name(module: str, name: str, known: Iterable[str] = ()) -> Exception
     else:
         answer = f"ExecuTorch's is not supported: {_plain(row.none)}"
     return NotHere(f"{module} has no {name}; {answer}", name=module)
+
+
+def _package_with(name: str) -> str | None:
+    """The package nearest to the top that lists a name in its `__all__`; none is imported, which can take seconds."""
+    root = Path(__file__).parents[1]
+    patterns = (f"et_*/{'*/' * depth}__init__.py" for depth in range(3))
+    for path in chain.from_iterable(sorted(root.glob(pattern)) for pattern in patterns):
+        for statement in ast.parse(path.read_bytes()).body:
+            match statement:
+                case ast.Assign([ast.Name("__all__")], ast.List(items)):
+                    if any(isinstance(item, ast.Constant) and item.value == name for item in items):
+                        return ".".join(path.parent.relative_to(root).parts)
+                case _:
+                    pass
+    return None
 
 
 def option_row(configuration: str, option: str) -> Row | None:

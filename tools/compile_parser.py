@@ -71,7 +71,7 @@ _ELSEWHERE: Final = {
     **dict.fromkeys(("dynamic", "dynamic-shapes", "dynamic-batch", "dynamic-axes"), _SIZES),
     **dict.fromkeys(("precision", "dtype", "fp16", "half"), _TYPE),
 }
-"""What the model says, by options of other tools."""
+"""Properties of the model, by the options that other tools have for them."""
 
 
 def compile_parser(text: str, command: str) -> CommandParser:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Container, Sequence
+from typing import Final
 
 from et_schema.diagnostics import near_names
 from et_tools.arguments import CommandParser
@@ -27,6 +28,12 @@ from et_tools.exit_codes import UsageError, guarded
 from et_tools.pass_options import add_pass_options
 
 __all__ = ["main"]
+
+_ELSEWHERE: Final = {
+    "emit": "et-opt runs passes on text; et-compile --emit lowers a model or a text to a level",
+    "to": "et-opt runs passes on text; et-compile --emit lowers a model or a text to a level",
+}
+"""Options of et-compile's meaning."""
 
 
 def _parser() -> CommandParser:
@@ -133,7 +140,15 @@ def run(arguments: list[str]) -> int:
     """The command; returns its exit code."""
     parser = _parser()
     passes, rest = _split_off_passes(arguments, parser.option_names)
-    args = parser.parse_args(rest)
+    parser.elsewhere = _ELSEWHERE
+    try:
+        args = parser.parse_args(rest)
+    except UsageError:
+        from et_ir.passes import PASSES
+
+        if any(name not in PASSES for name, _ in passes):
+            parser.parse_args(arguments)  # which says more: an unknown option leaves its value behind
+        raise
     from et_tools.opt_driver import EtOptMain
 
     # A module is one large web of live objects: collecting it again and again finds nothing.

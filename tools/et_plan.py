@@ -20,9 +20,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from et_schema.file_kinds import kind_of
 from et_schema.program import FILE_IDENTIFIER
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 SHOWN = 12
+_DRAWINGS: Final = {".html", ".pdf", ".png", ".svg"}
+"""Suffixes of files that are no tables."""
 
 
 def _byte_count(text: str) -> int:
@@ -221,6 +225,11 @@ def run(arguments: list[str]) -> int:
 
     args = _arguments(arguments)
     check_output(args.output)
+    if (suffix := Path(args.output).suffix.lower()) in _DRAWINGS:
+        drawing = Path(args.output).with_suffix(".svg")
+        raise UsageError(
+            f"-o writes a table, not {suffix}; for a drawing: --svg {shlex.quote(str(drawing))} -o {os.devnull}"
+        )
     if args.svg is not None:
         check_output(args.svg)
         if args.svg == "-" or is_same_file(args.svg, args.file):

@@ -117,7 +117,6 @@ BACKENDS: dict[str, tuple[str, str]] = {
 }
 """The value of `--backend`, and what the file holds, by the extra of a backend's package."""
 
-
 RUNNABLE = {name: line for name, line in COMMANDS.items() if "generate" not in line} | {
     "validate": READERS["validate"]
 }
@@ -125,7 +124,7 @@ RUNNABLE = {name: line for name, line in COMMANDS.items() if "generate" not in l
 INTERPRETED = {"CoreMLBackend", "NestedProgramBackend", "TOSABackend", "VulkanBackend", "XnnpackBackend"}
 """Backends whose blobs the VM interprets, with checks of its own."""
 REFUSED = {"NativeBackend", "OpenvinoBackend", "SpirvBackend", "VgfBackend"}
-"""Those of the packages above."""
+"""Backends whose blobs leave the checks of the VM, by their ids in files."""
 
 _COMPILED: dict[str, dict[str, bytes]] = {}
 
