@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-__all__ = ["DelegateConstant"]
+__all__ = ["TORCH", "DelegateConstant"]
+
+TORCH: Final = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+"""Names of torch for element types that blobs call otherwise."""
 
 
 class DelegateConstant(NamedTuple):

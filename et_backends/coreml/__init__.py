@@ -11,6 +11,6 @@ PACKAGE: Final = BackendPackage(
     compiler="et_backends.coreml.compiler.partitioner:BACKEND",
     runtime="et_backends.coreml.runtime.backend:CoremlRuntime",
     decoder="et_backends.coreml.lines:coreml_lines",
-    constants="et_tools.info.delegate_constants:coreml_constants",
+    constants="et_backends.coreml.constants:constants",
     writes="et_backends.coreml.format.blob:coreml_writes",
 )

@@ -10,6 +10,6 @@ PACKAGE: Final = BackendPackage(
     backend_id="EthosUBackend",
     compiler="et_backends.ethos_u.compiler.partitioner:BACKEND",
     decoder="et_backends.ethos_u.lines:ethos_u_lines",
-    constants="et_tools.info.delegate_constants:ethos_u_constants",
+    constants="et_backends.ethos_u.constants:constants",
     writes="et_backends.ethos_u.format:ethos_u_writes",
 )

@@ -11,6 +11,6 @@ PACKAGE: Final = BackendPackage(
     compiler="et_backends.native.compiler.partitioner:BACKEND",
     runtime="et_backends.native.runtime.backend:NativeBackend",
     decoder="et_backends.native.lines:native_lines",
-    constants="et_tools.info.delegate_constants:native_constants",
+    constants="et_backends.native.constants:constants",
     writes="et_backends.native.format:native_writes",
 )

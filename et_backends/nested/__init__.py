@@ -11,5 +11,5 @@ PACKAGE: Final = BackendPackage(
     compiler="et_backends.nested.compiler:BACKEND",
     runtime="et_backends.nested.runtime:NestedProgramBackend",
     decoder="et_tools.info.nested_lines:nested_lines",
-    constants="et_tools.info.delegate_constants:nested_constants",
+    constants="et_tools.info.nested_constants:nested_constants",
 )

@@ -11,7 +11,7 @@ PACKAGE: Final = BackendPackage(
     compiler="et_backends.tosa.compiler.partitioner:BACKEND",
     runtime="et_backends.tosa.runtime.backend:TosaRuntime",
     decoder="et_backends.tosa.lines:tosa_lines",
-    constants="et_tools.info.delegate_constants:tosa_constants",
+    constants="et_backends.tosa.constants:constants",
     writes="et_backends.tosa.format.blob:tosa_writes",
     dialects={
         "tosa": "et_backends.tosa.dialect:Tosa",

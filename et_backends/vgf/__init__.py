@@ -11,6 +11,6 @@ PACKAGE: Final = BackendPackage(
     compiler="et_backends.vgf.compiler.partitioner:BACKEND",
     runtime="et_backends.vgf.runtime:VgfRuntime",
     decoder="et_backends.vgf.lines:vgf_lines",
-    constants="et_tools.info.delegate_constants:vgf_constants",
+    constants="et_backends.vgf.constants:constants",
     writes="et_backends.vgf.format:vgf_writes",
 )

@@ -11,7 +11,7 @@ PACKAGE: Final = BackendPackage(
     compiler="et_backends.vulkan.compiler.partitioner:BACKEND",
     runtime="et_backends.vulkan.runtime.backend:SpirvBackend",
     decoder="et_backends.vulkan.lines:vulkan_lines",
-    constants="et_tools.info.delegate_constants:spirv_constants",
+    constants="et_backends.vulkan.constants:constants",
     writes="et_backends.vulkan.format.blob:spirv_writes",
     dialects={
         "spirv": "et_backends.vulkan.dialect:Spirv",

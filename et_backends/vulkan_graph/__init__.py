@@ -11,6 +11,6 @@ PACKAGE: Final = BackendPackage(
     compiler="et_backends.vulkan_graph.compiler.partitioner:BACKEND",
     runtime="et_backends.vulkan_graph.runtime.backend:VulkanGraphBackend",
     decoder="et_backends.vulkan_graph.lines:vkgraph_lines",
-    constants="et_tools.info.delegate_constants:vkgraph_constants",
+    constants="et_backends.vulkan_graph.constants:constants",
     writes="et_backends.vulkan_graph.format.blob:vkgraph_writes",
 )
