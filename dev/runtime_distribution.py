@@ -28,7 +28,7 @@ COMMAND: Final = "tools.et_vm"
 SUBSTITUTE: Final = "tools.compiler_missing"
 """The commands that the distribution lacks."""
 BACKENDS: Final = "et_backends"
-AT_RUN_TIME: Final = ("constants", "format", "lines", "runtime")
+AT_RUN_TIME: Final = ("constants", "format", "lines", "runtime", "validation")
 """The parts of a backend's package that run programs; its record has all."""
 PACKAGES: Final = ("et_ops", "et_schema", LIBRARY, BACKENDS, "tools")
 COMPILER: Final = ("et_ir", "torch", "xdsl")

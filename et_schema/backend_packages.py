@@ -44,6 +44,14 @@ class BackendPackage:
     """An `et_ir.backends.Backend`: the partitioner, and the compiler of partitions."""
     runtime: str = ""
     """A class of `et_vm.Backend`."""
+    read: str = ""
+    """A function that reads a blob (`memoryview`) and checks its form. Raises `et_schema.errors.ExecutorchError` for a
+    damaged one.
+    """
+    validate: str = ""
+    """A function of a blob that `read` accepts and the `KernelRegistry` (or None) that programs run with, which yields
+    further errors of it, without executing anything.
+    """
     decoder: str = ""
     """A function of a blob (`memoryview`) and its compile specs (`dict[str, bytes]`) that returns lines of text."""
     constants: str = ""

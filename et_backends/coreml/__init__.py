@@ -10,6 +10,7 @@ PACKAGE: Final = BackendPackage(
     backend_id="CoreMLBackend",
     compiler="et_backends.coreml.compiler.partitioner:BACKEND",
     runtime="et_backends.coreml.runtime.backend:CoremlRuntime",
+    read="et_backends.coreml.format.blob:read_coreml",
     decoder="et_backends.coreml.lines:coreml_lines",
     constants="et_backends.coreml.constants:constants",
     writes="et_backends.coreml.format.blob:coreml_writes",

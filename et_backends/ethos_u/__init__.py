@@ -9,6 +9,7 @@ __all__ = ["PACKAGE"]
 PACKAGE: Final = BackendPackage(
     backend_id="EthosUBackend",
     compiler="et_backends.ethos_u.compiler.partitioner:BACKEND",
+    read="et_backends.ethos_u.format:read_vela",
     decoder="et_backends.ethos_u.lines:ethos_u_lines",
     constants="et_backends.ethos_u.constants:constants",
     writes="et_backends.ethos_u.format:ethos_u_writes",

@@ -10,6 +10,7 @@ PACKAGE: Final = BackendPackage(
     backend_id="SpirvBackend",
     compiler="et_backends.vulkan.compiler.partitioner:BACKEND",
     runtime="et_backends.vulkan.runtime.backend:SpirvBackend",
+    read="et_backends.vulkan.format.blob:read_vulkan",
     decoder="et_backends.vulkan.lines:vulkan_lines",
     constants="et_backends.vulkan.constants:constants",
     writes="et_backends.vulkan.format.blob:spirv_writes",

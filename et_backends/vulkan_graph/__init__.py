@@ -10,6 +10,7 @@ PACKAGE: Final = BackendPackage(
     backend_id="VulkanBackend",
     compiler="et_backends.vulkan_graph.compiler.partitioner:BACKEND",
     runtime="et_backends.vulkan_graph.runtime.backend:VulkanGraphBackend",
+    read="et_backends.vulkan_graph.format.blob:read_vkgraph",
     decoder="et_backends.vulkan_graph.lines:vkgraph_lines",
     constants="et_backends.vulkan_graph.constants:constants",
     writes="et_backends.vulkan_graph.format.blob:vkgraph_writes",

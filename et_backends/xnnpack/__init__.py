@@ -10,6 +10,7 @@ PACKAGE: Final = BackendPackage(
     backend_id="XnnpackBackend",
     compiler="et_backends.xnnpack.compiler.partitioner:BACKEND",
     runtime="et_backends.xnnpack.runtime.backend:XnnpackBackend",
+    read="et_backends.xnnpack.format.blob:read_xnnpack",
     decoder="et_backends.xnnpack.lines:xnnpack_lines",
     constants="et_backends.xnnpack.constants:constants",
     writes="et_backends.xnnpack.format.blob:xnnpack_writes",

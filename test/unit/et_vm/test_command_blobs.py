@@ -1,12 +1,16 @@
 """`et-vm validate` looks into the blobs of delegates."""
 
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
 from support import xnnpack_graphs
 from support.vm_programs import Build
 
 from et_backends.xnnpack.format import graph as xnnpack_graph
+from et_schema.backend_packages import BackendPackage, Packages
+from et_schema.errors import InvalidFile
 from et_tools.et_vm import main
 from et_tools.exit_codes import ExitCode
 
@@ -79,3 +83,27 @@ def test_nested_programs(problems):
     assert code == ExitCode.INVALID_INPUT
     assert found
     assert all(where.startswith("execution_plan[0].delegates[0]") for _, where in found)
+
+
+def test_blobs_of_other_packages(problems, monkeypatch):
+    """A package reads blobs of its own, and finds more in those that can be read."""
+
+    def read(blob):
+        if not blob:
+            raise InvalidFile("empty", where="head")
+
+    def errors(blob, kernels):
+        assert kernels is not None
+        yield InvalidFile("odd", where=f"byte {len(blob) - 1}")
+
+    monkeypatch.setitem(sys.modules, "acme", SimpleNamespace(read=read, errors=errors))
+    package = BackendPackage("Acme", read="acme:read", validate="acme:errors")
+    monkeypatch.setattr(
+        "et_schema.backend_packages.backend_packages", lambda: Packages({"acme": package}, {})
+    )
+    code, found = problems(program(("Acme", b""), ("Acme", b"abc"), ("XnnpackBackend", b"not read")))
+    assert code == ExitCode.INVALID_INPUT
+    assert [where for _, where in found] == [
+        "execution_plan[0].delegates[0], head",
+        "execution_plan[0].delegates[1], byte 2",
+    ]
