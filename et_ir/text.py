@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import StringIO
 from math import prod
 from pathlib import Path
 from typing import IO, Final, NamedTuple, Never, cast
@@ -55,6 +56,7 @@ from et_schema.wording import worded
 
 __all__ = [
     "data_attributes",
+    "module_text",
     "parse_module",
     "print_module",
     "resolve_weights",
@@ -554,6 +556,22 @@ def print_module(
     )
     printer.print_op(module)
     stream.write("\n")
+
+
+def module_text(
+    module: ModuleOp,
+    *,
+    debuginfo: bool = False,
+    generic: bool = False,
+    inline_elements: int = INLINE_ELEMENTS,
+    names: ValueNames | None = None,
+) -> str:
+    """What `print_module` prints."""
+    stream = StringIO()
+    print_module(
+        module, stream, debuginfo=debuginfo, generic=generic, inline_elements=inline_elements, names=names
+    )
+    return stream.getvalue()
 
 
 def data_attributes(module: ModuleOp) -> Iterator[tuple[Operation, DataAttr]]:

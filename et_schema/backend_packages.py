@@ -68,6 +68,10 @@ class BackendPackage:
     """
     raising: Sequence[str] = ()
     """Names of the passes, in order, that turn delegates of a raised program into edge ops."""
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Functions by the level at which the partitions of a compilation are printed (`et-compile --emit`): each takes a
+    `Callable[[str], None]` and returns a context manager, within which that is called with the text of each partition.
+    """
     dialects: Mapping[str, str] = field(default_factory=dict[str, str])
     """xDSL dialects by name."""
     passes: Mapping[str, str] = field(default_factory=dict[str, str])

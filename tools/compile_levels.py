@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +21,9 @@ class LevelTexts(Observer):
 
     def reached(self, level: str, module: ModuleOp) -> None:
         """A level is reached."""
-        from et_ir.text import print_module
+        from et_ir.text import module_text
 
-        text = io.StringIO()
-        print_module(module, text, debuginfo=True)
-        self.texts[level] = text.getvalue()
+        self.texts[level] = module_text(module, debuginfo=True)
 
     def write(self, folder: str) -> None:
         """Write a file for each level, without weights. Raises `OSError`."""

@@ -6,7 +6,6 @@ The last says where instructions come from.
 from __future__ import annotations
 
 import argparse
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,19 +29,18 @@ _TYPED: Final = ("core-aten", "edge")
 
 def write_text(module: ModuleOp, args: argparse.Namespace) -> None:
     """Write the text of a level to the output, constants beside it; that of Core ATen and edge with quantized types."""
-    from et_ir.text import print_module, save_text, stored_constants
+    from et_ir.text import module_text, save_text, stored_constants
 
     if args.emit in _TYPED and args.stop_after is None:
         from et_ir.passes.common.infer_quantized_types import infer_quantized_types
 
         infer_quantized_types(module)
-    text = io.StringIO()
     limit = inline_elements(args)
-    print_module(module, text, debuginfo=args.print_debuginfo, inline_elements=limit)
+    text = module_text(module, debuginfo=args.print_debuginfo, inline_elements=limit)
     if args.output in (None, "-"):
-        write_stdout(text.getvalue())
+        write_stdout(text)
     else:
-        save_text(Path(args.output), text.getvalue(), stored_constants(module, limit))
+        save_text(Path(args.output), text, stored_constants(module, limit))
 
 
 def write_pte(module: ModuleOp, args: argparse.Namespace, stages: Stages) -> None:

@@ -22,6 +22,7 @@ from et_tools.arguments import (
     positive_number,
     tolerance,
 )
+from et_tools.compile_partitions import partition_levels
 from et_tools.pass_options import add_pass_options
 
 __all__ = [
@@ -29,7 +30,6 @@ __all__ = [
     "FREESTANDING_FORMS",
     "LANGUAGE_MODEL_OPTIONS",
     "LEVELS",
-    "MACHINE_LEVELS",
     "QUANTIZATION_MODES",
     "compile_parser",
 ]
@@ -40,8 +40,6 @@ QUANTIZATION_MODES: Final = ("int8", "int8-dynamic", "int8-weights", "8da4w")
 """The values of `--quantize` without their options: those of `et_ir.quantization`, which imports torch."""
 LEVELS: Final = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
 """Levels at which a compilation can stop, in order."""
-MACHINE_LEVELS: Final = ("loops", "vector", "llvm", "asm", "tosa", "spirv")
-"""Levels of the partitions of a backend, which `--emit` prints."""
 FREESTANDING_FORMS: Final = ("object", "archive", "c-header")
 """Files that `--emit` writes for a processor without a runtime, in addition to `asm`."""
 
@@ -95,14 +93,17 @@ def _add_program_options(add: _Add) -> None:
         "configuration, safetensors and tokenizer of a language model",
     )
     add("-o", "--output", metavar="FILE", help="output file; '-' is standard output, the default for text")
-    emitted = (*LEVELS, *MACHINE_LEVELS, *FREESTANDING_FORMS)
+    by_level = partition_levels()
+    by_backends: dict[str, list[str]] = {}
+    for level, backends in by_level.items():
+        by_backends.setdefault(" or ".join(sorted(backends, reverse=True)), []).append(level)
+    needs = (f"{', '.join(levels)} with --backend {backends}" for backends, levels in by_backends.items())
     add(
         "--emit",
-        choices=emitted,
+        choices=(*LEVELS, *by_level, *FREESTANDING_FORMS),
         default="pte",
-        help="the level to stop at (default: pte); loops, vector, llvm and asm need --backend native, tosa needs "
-        "--backend tosa or ethos-u, spirv needs --backend vulkan; object, archive, c-header and asm need a processor "
-        "as --target",
+        help=f"the level to stop at (default: pte); {'; '.join(needs)}; object, archive, c-header and "
+        "asm with a processor as --target",
     )
     add(
         "--target",

@@ -42,11 +42,11 @@ from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
 from et_tools.compile_freestanding import chosen_freestanding
 from et_tools.compile_levels import LevelTexts
-from et_tools.compile_machine_code import chosen_machine_code
 from et_tools.compile_memory import report_memory
 from et_tools.compile_options import is_file, parse_options
 from et_tools.compile_output import write_bundle, write_debug_map, write_etrecord, write_pte, write_text
 from et_tools.compile_parser import LEVELS
+from et_tools.compile_partitions import chosen_partition_texts
 from et_tools.compile_quantize import FloatBoundary, Quantization
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages
@@ -107,7 +107,7 @@ def compile_program(
 
     freestanding = chosen_freestanding(args)  # the options are those of its edge program from here on
     extensions = loaded_extensions(args)  # first: they may register backends
-    machine_code = chosen_machine_code(args)  # before: partitions are compiled with the level `backend`
+    partitions = chosen_partition_texts(args)  # before: partitions are compiled with the level `backend`
     delegation = Delegation(args)
     choose_target(args, delegation.backend_ids)
     executorch = executorch_config(args)
@@ -171,7 +171,7 @@ def compile_program(
     extensions.register_dialects(context)
     limit = rewrite_limit(args, edge, executorch)
     try:
-        with limited(limit), machine_code.observed(), explained(explanation and explanation.context):
+        with limited(limit), partitions.observed(), explained(explanation and explanation.context):
             run_stages(module, stages, Observers(observers), context, verify_each=args.verify_each)
     finally:
         if limit is not None:
@@ -185,8 +185,8 @@ def compile_program(
     report_memory(module, args)
     if freestanding.target is not None and args.stop_after is None:
         freestanding.write(module, args, delegation.kept)
-    elif machine_code.level is not None:
-        machine_code.write(args)
+    elif partitions.level is not None:
+        partitions.write(args)
     else:
         _write_program(module, args, progress, examples)
     if args.debug_map is not None:

@@ -14,7 +14,6 @@ and constants are removed; dimensions shrink. The output file always has the sma
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import shlex
 import signal
@@ -120,18 +119,10 @@ class _Command:
 
 
 def _save(module: ModuleOp, path: Path) -> None:
-    from et_ir.text import save_text, store_path, stored_constants
+    from et_ir.text import module_text, save_text, store_path, stored_constants
 
     store_path(path).unlink(missing_ok=True)
-    save_text(path, _text(module), stored_constants(module))
-
-
-def _text(module: ModuleOp) -> str:
-    from et_ir.text import print_module
-
-    stream = io.StringIO()
-    print_module(module, stream)
-    return stream.getvalue()
+    save_text(path, module_text(module), stored_constants(module))
 
 
 def run(arguments: list[str]) -> int:
@@ -164,7 +155,9 @@ def run(arguments: list[str]) -> int:
             except ValueError as error:
                 raise UsageError(f"--keep: {error}", ExitCode.CHECK_FAILED) from None
         if args.output == "-":
-            write_stdout(_text(found))
+            from et_ir.text import module_text
+
+            write_stdout(module_text(found))
         else:
             _save(found, Path(args.output))
     return outcome.exit_code

@@ -12,7 +12,6 @@ Constants of more than 64 elements are not printed: with -o they go to a .safete
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,14 +74,13 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def _write_text(module: ModuleOp, args: argparse.Namespace) -> None:
-    from et_ir.text import print_module, save_text, stored_constants
+    from et_ir.text import module_text, save_text, stored_constants
 
-    stream = io.StringIO()
-    print_module(module, stream, debuginfo=not args.no_debuginfo and _has_locations(module))
+    text = module_text(module, debuginfo=not args.no_debuginfo and _has_locations(module))
     if args.output == "-":
-        write_stdout(stream.getvalue())
+        write_stdout(text)
     else:
-        save_text(Path(args.output), stream.getvalue(), stored_constants(module))
+        save_text(Path(args.output), text, stored_constants(module))
 
 
 def _has_locations(module: ModuleOp) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import re
 import shlex
 import sys
@@ -25,7 +24,7 @@ from et_ir.pass_application import apply_pass, verify_after
 from et_ir.passes.common.erase_quantized_types import erase_quantized_types
 from et_ir.rewrite_limit import RewriteLimit, limited
 from et_ir.rewrite_statistics import counted_rewrites
-from et_ir.text import parse_module, print_module, save_text, stored_constants
+from et_ir.text import module_text, parse_module, save_text, stored_constants
 from et_ir.verification import verify_module
 from et_schema.user_code import is_library
 from et_tools.exit_codes import ExitCode, print_traceback
@@ -189,15 +188,13 @@ class EtOptMain(xDSLOptMain):
             module = parse_module(self.ctx, chunk, name, line)
             attach_weights(module, name, self.args.weights)
             self._run_passes(module)
-            text = io.StringIO()
-            print_module(
+            text = module_text(
                 module,
-                text,
                 debuginfo=self.args.print_debuginfo,
                 generic=self.args.print_op_generic,
                 inline_elements=inline_elements(self.args),
             )
-            return [], (module, text.getvalue())
+            return [], (module, text)
         except INPUT_ERRORS as error:
             print_traceback(error)
             self.failures.append(error)

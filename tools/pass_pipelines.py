@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -257,17 +256,14 @@ class IrPrinter(Observer):
         print("\n".join(lines or ["// no changes"]), file=sys.stderr)
 
     def _printed(self, module: ModuleOp) -> str:
-        from et_ir.text import print_module
+        from et_ir.text import module_text
 
-        text = io.StringIO()
-        print_module(
+        return module_text(
             module,
-            text,
             debuginfo=self._args.print_debuginfo,
             inline_elements=inline_elements(self._args),
             names=self._names,
         )
-        return text.getvalue()
 
 
 def _names(given: Sequence[str], option: str, passes: Sequence[ModulePass]) -> frozenset[str]:

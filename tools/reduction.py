@@ -7,7 +7,6 @@ R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002; ops in p
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any, TypeAlias, cast
@@ -32,7 +31,7 @@ from et_ir.dialects.schema.literals import attribute_of, literal_of
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.evaluation.arrays import array_of, bytes_of, has_numpy_dtype
 from et_ir.passes.common.dce import erase_dead_ops
-from et_ir.text import print_module
+from et_ir.text import module_text
 from et_ir.verification import verify_module
 from et_schema.diagnostics import Report
 
@@ -114,7 +113,7 @@ class Reducer:
                 return False
             _clean(module)
             verify_module(module)
-            text = _text(module)
+            text = module_text(module)
         except (Report, VerifyException, ValueError, TypeError, KeyError):
             return False
         if text in self._seen:
@@ -376,12 +375,6 @@ def _drop_registers(plan: PlanOp) -> None:
         if unused and all(result.first_use is None for result in op.results):
             op.detach()
             op.erase()
-
-
-def _text(module: ModuleOp) -> str:
-    stream = io.StringIO()
-    print_module(module, stream)
-    return stream.getvalue()
 
 
 def _tensor_types(module: ModuleOp) -> Iterator[TensorType[Attribute]]:

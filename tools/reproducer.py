@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.driver.pipelines import pipeline_text
-from et_ir.text import parse_module, print_module, save_text, stored_constants
+from et_ir.text import module_text, parse_module, print_module, save_text, stored_constants
 
 __all__ = ["check_round_trip", "write_reproducer"]
 
@@ -37,9 +37,8 @@ def check_round_trip(ctx: Context, module: ModuleOp) -> None:
     Raises `PassReport` if that gives another module, and `ParseError` for a text that does not parse.
     """
     for generic in (False, True):
-        text = io.StringIO()
-        print_module(module, text, debuginfo=True, generic=generic)
-        again = parse_module(ctx, text.getvalue(), "<round trip>")
+        text = module_text(module, debuginfo=True, generic=generic)
+        again = parse_module(ctx, text, "<round trip>")
         if not again.is_structurally_equivalent(module):
             form = "generic form" if generic else "text"
             message = f"the {form} of the module does not parse to the same module"

@@ -12,5 +12,6 @@ PACKAGE: Final = BackendPackage(
     read="et_backends.ethos_u.format:read_vela",
     decoder="et_backends.ethos_u.lines:ethos_u_lines",
     constants="et_backends.ethos_u.constants:constants",
+    texts={"tosa": "et_backends.tosa.compiler.texts:tosa_texts"},
     writes="et_backends.ethos_u.format:ethos_u_writes",
 )

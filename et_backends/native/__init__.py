@@ -14,5 +14,9 @@ PACKAGE: Final = BackendPackage(
     validate="et_backends.native.validation:errors",
     decoder="et_backends.native.lines:native_lines",
     constants="et_backends.native.constants:constants",
+    texts={
+        level: f"et_backends.native.compiler.texts:{level}_texts"
+        for level in ("loops", "vector", "llvm", "asm")
+    },
     writes="et_backends.native.format:native_writes",
 )

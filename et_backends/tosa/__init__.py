@@ -14,6 +14,7 @@ PACKAGE: Final = BackendPackage(
     validate="et_backends.tosa.validation:errors",
     decoder="et_backends.tosa.lines:tosa_lines",
     constants="et_backends.tosa.constants:constants",
+    texts={"tosa": "et_backends.tosa.compiler.texts:tosa_texts"},
     writes="et_backends.tosa.format.blob:tosa_writes",
     dialects={
         "tosa": "et_backends.tosa.dialect:Tosa",

@@ -13,6 +13,7 @@ PACKAGE: Final = BackendPackage(
     read="et_backends.vulkan.format.blob:read_vulkan",
     decoder="et_backends.vulkan.lines:vulkan_lines",
     constants="et_backends.vulkan.constants:constants",
+    texts={"spirv": "et_backends.vulkan.compiler.texts:spirv_texts"},
     writes="et_backends.vulkan.format.blob:spirv_writes",
     dialects={
         "spirv": "et_backends.vulkan.dialect:Spirv",
