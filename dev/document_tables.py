@@ -69,7 +69,7 @@ def executorch_table(section: str) -> str:
 
 PAGES: dict[Path, dict[str, Callable[[], str]]] = {
     ROOT / "docs" / "vm.md": {"opcodes": opcode_table, "prims": prim_table, "errors": error_table},
-    ROOT / "README.md": {"exit codes": exit_code_table},
+    ROOT / "docs" / "commands.md": {"exit codes": exit_code_table},
     ROOT / "docs" / "coming-from-executorch.md": {
         section.lower(): partial(executorch_table, section)
         for section in dict.fromkeys(row.section for row in rows())

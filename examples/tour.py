@@ -1,4 +1,4 @@
-"""The small model that the README follows through every level."""
+"""The small model of the README and the pages."""
 
 from __future__ import annotations
 

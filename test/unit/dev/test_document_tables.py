@@ -14,7 +14,7 @@ def test_the_pages_are_current() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "old", "new"), [("vm.md", "| `move` |", "| `mov` |"), ("README.md", "| 6 |", "| 7 |")]
+    ("page", "old", "new"), [("vm.md", "| `move` |", "| `mov` |"), ("commands.md", "| 6 |", "| 7 |")]
 )
 def test_an_outdated_table_is_found_and_rewritten(
     tmp_path: Path,

@@ -8,14 +8,14 @@ from support.command_line import Command
 
 from et_tools.vm_verbs import VERBS
 
-README = Path(__file__).parents[3] / "README.md"
+PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
 COMMANDS = ("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "et-bisect", "et-reduce")
 SUBCOMMANDS = [("et-vm", verb.name) for verb in VERBS]
 
 
 @pytest.mark.parametrize("line", [(name,) for name in COMMANDS] + SUBCOMMANDS)
-def test_help_ends_with_the_exit_codes_of_the_readme(command: Command, line: tuple[str, ...]) -> None:
-    table = README.read_text(encoding="utf-8").partition("<!-- table exit codes -->")[2]
+def test_help_ends_with_the_exit_codes_of_the_page(command: Command, line: tuple[str, ...]) -> None:
+    table = PAGE.read_text(encoding="utf-8").partition("<!-- table exit codes -->")[2]
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", table.partition("<!-- end")[0], flags=re.M)
     wanted = [f"  {code:4}{meaning.replace('`', '')}" for code, meaning in rows]
     shown = command(*line, "--help").out.rstrip().splitlines()
