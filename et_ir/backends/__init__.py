@@ -19,8 +19,11 @@ ExportedProgram there is a module here, or a method of it.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from et_ir.backends.former_paths import FormerPaths
 
 if TYPE_CHECKING:
     from et_ir.delegation.backends_by_name import (
@@ -158,3 +161,6 @@ def __getattr__(name: str) -> object:
     value: object = getattr(import_module(f"et_ir.{module}"), name)
     globals()[name] = value
     return value
+
+
+sys.meta_path.insert(0, FormerPaths())
