@@ -39,12 +39,12 @@ def _declare(
 
 
 def _of_numbers(first: Callable[[Array, Array], Array]) -> Body:
-    """The operand that `first` tells, and the other one where it is NaN. Of equal numbers, which zeros of two signs are,
-    torch gives the first, where numpy's choice depends on their number.
+    """The first operand where `first` says so or the second is NaN. Of equal numbers, which zeros of two signs are,
+    torch gives the first, and numpy one or the other.
     """
 
     def choose(a: Array, b: Array) -> Array:
-        return np.where(first(a, b) | (b != b), a, b)
+        return np.where(first(a, b) | np.isnan(b), a, b)
 
     return whole(choose)
 
