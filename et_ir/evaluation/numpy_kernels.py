@@ -1,7 +1,8 @@
 """Operators evaluated in numpy: movement of data, conversion, creation, comparison and plain arithmetic.
 
 The results are torch's to the bit. Where torch computes half precision in single, so does this; what numpy
-would round differently (transcendental functions, sums, powers other than the square) is left to torch.
+would round differently (transcendental functions, sums, powers other than the square) is left to torch, and so are the
+larger and the smaller of two, as which zero that is of two depends on torch's kernels.
 """
 
 from __future__ import annotations
@@ -334,8 +335,6 @@ for _name, _function in {
     "logical_and": np.logical_and,
     "logical_or": np.logical_or,
     "logical_xor": np.logical_xor,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
 }.items():
     _arithmetic(_name)(_binary(_function))
 

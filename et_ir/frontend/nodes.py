@@ -28,6 +28,7 @@ from et_ir.frontend.custom_operators import CustomOperators, is_known_namespace,
 from et_ir.frontend.expressions import Translation, translation_of_trace
 from et_ir.frontend.mutation import IDENTITIES, Mutations, functional_form, writes_memory
 from et_ir.frontend.ranges import Ranges, symbol_ranges
+from et_ir.frontend.resizes import RESIZES, with_factors_in_use
 from et_ir.frontend.run_time_sizes import SizedTensors
 from et_ir.frontend.size_arithmetic import SizeArithmetic
 from et_ir.frontend.strides import STRIDED, check_strided
@@ -314,7 +315,8 @@ class NodeConverter:
             if same_type(source.type, result_type(value)):
                 self._rename(node, source)
                 return
-        self._rename(node, self._builder.create(cls, node.args, node.kwargs, value))
+        args, kwargs = with_factors_in_use(target, node) if name in RESIZES else (node.args, node.kwargs)
+        self._rename(node, self._builder.create(cls, args, kwargs, value))
 
     def _convert_decomposed(self, target: Operator, node: Node) -> Converted:
         """Convert what an operator that the dialect lacks comes down to; all of it has the operator's

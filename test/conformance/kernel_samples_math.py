@@ -80,6 +80,11 @@ def math_calls() -> Iterator[Callable[[], object]]:
             yield lambda f=function, v=x: f(v)
         for function in (A.fmax, A.fmin, A.hypot, A.copysign.Tensor, A.logaddexp):
             yield lambda f=function, v=x: f(v, v.flip(0))
+    for dtype in FLOATS[:3]:
+        zeros = torch.zeros(40, dtype=dtype)
+        for function in (A.fmax, A.fmin):
+            yield lambda f=function, v=zeros: A.signbit(f(v, -v))
+            yield lambda f=function, v=zeros: A.signbit(f(-v, v))
     y = _normal(3, 4)
     yield lambda: A.copysign.Scalar(y, -0.0)
     yield lambda: A.copysign.Scalar(_integers(5), -2)

@@ -119,6 +119,18 @@ def _sampled(mode: str, padding: str, corners: bool) -> _Made:
     return Program(run), (torch.arange(35.0).reshape(1, 1, 5, 7), grid)
 
 
+def _of_two_numbers() -> _Made:
+    """The larger and the smaller, and their signs: the first of two zeros."""
+    first, second = torch.cartesian_prod(*2 * [torch.tensor(FLOATS)]).unbind(1)
+
+    def signed(x: Tensor, y: Tensor) -> list[Tensor]:
+        found = [torch.fmax(x, y), torch.fmin(x, y)]
+        # Nothing says which sign a NaN has.
+        return [*found, *(torch.signbit(one) & ~one.isnan() for one in found)]
+
+    return Program(signed), (first.contiguous(), second.contiguous())
+
+
 def _programs() -> Iterator[tuple[str, Callable[[], _Made]]]:
     for name, dtype in INTEGERS.items():
         yield f"floats as {name}", partial(_converted, dtype)
@@ -133,6 +145,7 @@ def _programs() -> Iterator[tuple[str, Callable[[], _Made]]]:
                 yield f"clamp from {low} to {high}", partial(_clamped, low, high)
     yield "clamp by tensors", _clamped_by_tensors
     yield "clamp of activations", _bounded
+    yield "numbers of two", _of_two_numbers
     for alpha, scale, input_scale in ELU:
         yield f"elu of {alpha}, {scale}, {input_scale}", partial(_elu, alpha, scale, input_scale)
     for slope in (inf, -inf, nan, 0.0):

@@ -88,12 +88,53 @@ def _program(
     return lambda: (Resizes(options), [torch.rand(shape)])
 
 
+LAST_CHANNELS: Final = {
+    "channels last": (1, 5, 3, 110),
+    "two images with channels last": (2, 4, 40, 50),
+    "three channels last": (1, 3, 3, 110),
+    "volumes with channels last": (1, 5, 2, 3, 60),
+}
+"""Shapes of images and volumes whose channels are last in memory: torch takes another kernel for the nearest pixels
+of four channels and more.
+"""
+
+
+class _LaidOut(Resizes):
+    """Resizes of what has its channels last in memory."""
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        last = torch.channels_last if x.dim() == 4 else torch.channels_last_3d
+        return super().forward(x.relu().contiguous(memory_format=last))
+
+
+def _channels_last(
+    shape: tuple[int, ...], mode: str, is_input: bool
+) -> Callable[[], tuple[nn.Module, Sequence[Tensor]]]:
+    options = [{"scale_factor": factor, "mode": mode} for factor in (1.3, 1.005, 2.01, 0.7)]
+
+    def make() -> tuple[nn.Module, Sequence[Tensor]]:
+        image = torch.rand(shape)
+        if not is_input:
+            return _LaidOut(options), [image]
+        return Resizes(options), [image.contiguous(memory_format=torch.channels_last)]
+
+    return make
+
+
 PROGRAMS: Final[dict[str, Callable[[], tuple[nn.Module, Sequence[Tensor]]]]] = {
     **{name: _program(shape, options) for name, shape, options in _groups()},
     # Torch takes another kernel for the nearest pixels of large images, which goes by the factor alone.
     "resize, nearest of a large image": _program(
         (1, 1, 100, 40), [{"scale_factor": (1.005, 1.1)}, {"scale_factor": (1.1, 2.01)}]
     ),
+    **{
+        f"resize, {mode} of {kind}, {where}": _channels_last(shape, mode, is_input)
+        for kind, shape in LAST_CHANNELS.items()
+        for mode in ("nearest", "nearest-exact")
+        for where, is_input in (("as it comes", True), ("laid out so", False))
+        # The stock runtime takes no volumes with channels last.
+        if len(shape) == 4 or not is_input
+    },
 }
 """By name: what makes a module and its inputs."""
 

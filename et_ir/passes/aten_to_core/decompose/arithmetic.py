@@ -148,11 +148,16 @@ def fmax(b: Chain, op: aten.FmaxOp | aten.FminOp) -> SSAValue:
     """The larger, or smaller, of both, and the other one where one is NaN."""
     dtype = meta(op.result).dtype
     x, y = b.to(op.self, dtype), b.to(op.other, dtype)
-    found = b(aten.MaximumOp if isinstance(op, aten.FmaxOp) else aten.MinimumOp, x, y)
+    is_larger = isinstance(op, aten.FmaxOp)
     if not dtype.is_float:
-        return found
-    found = b(aten.WhereSelfOp, b(aten.IsnanOp, y), x, found)
-    return b(aten.WhereSelfOp, b(aten.IsnanOp, x), y, found)
+        return b(aten.MaximumOp if is_larger else aten.MinimumOp, x, y)
+    # Of equal numbers, which zeros of two signs are, torch gives the first, and the second in bfloat16.
+    if dtype.name == "bf16":
+        first = b(aten.GtTensorOp if is_larger else aten.LtTensorOp, x, y)
+    else:
+        first = b(aten.GeTensorOp if is_larger else aten.LeTensorOp, x, y)
+    found = b(aten.WhereSelfOp, first, x, y)
+    return b(aten.WhereSelfOp, b(aten.IsnanOp, y), x, found)
 
 
 # -- powers and division

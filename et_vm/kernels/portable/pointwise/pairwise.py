@@ -38,13 +38,29 @@ def _declare(
     prepare.__doc__ = summary
 
 
-def _fmax(a: Array, b: Array) -> Array:
-    # numpy.fmax of 0.0 and -0.0 is the first, as torch's.
-    return np.fmax(a, b)
+def _of_numbers(first: Callable[[Array, Array], Array]) -> Body:
+    """The first operand where `first` says so or the second is NaN. Of equal numbers, which zeros of two signs are,
+    torch gives the first, and numpy one or the other.
+    """
+
+    def choose(a: Array, b: Array) -> Array:
+        return np.where(first(a, b) | np.isnan(b), a, b)
+
+    return whole(choose)
 
 
-_declare("fmax", "The larger; of a NaN and a number the number.", whole(_fmax), (BOOL, INTEGER, FLOAT))
-_declare("fmin", "The smaller; of a NaN and a number the number.", whole(np.fmin), (BOOL, INTEGER, FLOAT))
+_declare(
+    "fmax",
+    "The larger; of a NaN and a number the number.",
+    _of_numbers(np.greater_equal),
+    (BOOL, INTEGER, FLOAT),
+)
+_declare(
+    "fmin",
+    "The smaller; of a NaN and a number the number.",
+    _of_numbers(np.less_equal),
+    (BOOL, INTEGER, FLOAT),
+)
 _declare("gcd", "The greatest common divisor, not negative.", apply(np.gcd), (INTEGER,))
 
 

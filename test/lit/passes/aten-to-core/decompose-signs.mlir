@@ -5,11 +5,10 @@ func.func @forward(%x: tensor<3x4xf32>, %y: tensor<4xf32>) -> tensor<3x4xf32> {
   func.return %0 : tensor<3x4xf32>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[MAXIMUM:.*]] = aten.maximum %x, %y
+// CHECK-NEXT: %[[FIRST:.*]] = aten.ge.Tensor %x, %y
+// CHECK-NEXT: %[[WHERE:.*]] = aten.where.self %[[FIRST]], %x, %y
 // CHECK-NEXT: %[[ISNAN:.*]] = aten.isnan %y
-// CHECK-NEXT: %[[WHERE:.*]] = aten.where.self %[[ISNAN]], %x, %[[MAXIMUM]]
-// CHECK-NEXT: %[[ISNAN2:.*]] = aten.isnan %x
-// CHECK-NEXT: %[[WHERE2:.*]] = aten.where.self %[[ISNAN2]], %y, %[[WHERE]]
+// CHECK-NEXT: %[[WHERE2:.*]] = aten.where.self %[[ISNAN]], %x, %[[WHERE]]
 // CHECK-NEXT: func.return %[[WHERE2]]
 
 // -----

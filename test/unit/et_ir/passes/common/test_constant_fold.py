@@ -70,7 +70,7 @@ UNARY = [
 BINARY = [
     "add.Tensor", "sub.Tensor", "rsub.Tensor", "mul.Tensor", "div.Tensor", "eq.Tensor", "ne.Tensor", "lt.Tensor",
     "le.Tensor", "gt.Tensor", "ge.Tensor", "bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor",
-    "logical_and", "logical_or", "logical_xor", "maximum", "minimum",
+    "logical_and", "logical_or", "logical_xor",
 ]  # fmt: skip
 
 
@@ -126,6 +126,19 @@ def test_binary(name: str) -> None:
         check(name, [tensor, torch.tensor(0.1)], torch_too=tensor.dtype in HALF)
         check(name, [tensor, 3], torch_too=tensor.dtype in HALF)
         check(name, [tensor, 0.3], torch_too=tensor.dtype in HALF)
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "clamp.Tensor", "clamp_max.Tensor", "fmax", "fmin"])
+def test_larger_and_smaller(name: str) -> None:
+    """Of two zeros, of which torch takes one for few elements and another for many, and of numbers of every type."""
+    for dtype in (torch.float32, torch.float64, *HALF):
+        for shape in ((), (1,), (3,), (8,), (49,), (64,), (2, 33)):
+            zeros = torch.zeros(shape, dtype=dtype)
+            check(name, [zeros, -zeros], torch_too=True)
+            check(name, [-zeros, zeros], torch_too=True)
+    for tensor in NUMBERS:
+        for other in (tensor.flip(0), tensor[0], X[0], N, torch.tensor(0.1)):
+            check(name, [tensor, other], torch_too=True)
 
 
 @pytest.mark.parametrize("name", [*UNARY, *BINARY, "clone", "select.int", "where.self", "add.Scalar"])
