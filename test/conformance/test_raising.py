@@ -32,7 +32,7 @@ REFUSED = {
 """Programs whose files are refused, and why."""
 
 REFUSED_OF_STOCK = REFUSED | {
-    "map_in_map": "the stack of the inner loop is not set before it",
+    "map_in_map": "the count of the inner loop is not set, but subtracted from at the end of the loop",
     "scan_in_scan": "the count of the inner loop is not set, but subtracted from at the end of the loop",
 }
 

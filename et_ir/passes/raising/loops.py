@@ -95,6 +95,27 @@ def _carried(
     return [register for register in dict.fromkeys(live) if register not in without and is_changed(register)]
 
 
+def _initial(
+    method: MethodRaiser, carried: Sequence[SSAValue], after: Sequence[SSAValue]
+) -> tuple[list[SSAValue], list[SSAValue]]:
+    """The registers of those that may be carried that have a value before the loop, and the values.
+
+    Memory that has none is written in each turn before it is read: in parts, so that it seems to be carried.
+    """
+    registers: list[SSAValue] = []
+    values: list[SSAValue] = []
+    for register in carried:
+        try:
+            value = method.value(register)
+        except CannotRaise:
+            if register in after:
+                raise
+            continue
+        registers.append(register)
+        values.append(value)
+    return registers, values
+
+
 def _overlap(method: MethodRaiser, one: SSAValue, other: SSAValue) -> bool:
     a, b = method.location(one), method.location(other)
     return (
@@ -116,7 +137,7 @@ def _bind(method: MethodRaiser, registers: Sequence[SSAValue], values: Sequence[
 
 def _while(method: MethodRaiser, header: Block, blocks: Sequence[Block], jump: JumpFalseOp) -> Block:
     carried = _carried(method, blocks, method.live.at(header), ())
-    inits = [method.value(register) for register in carried]
+    carried, inits = _initial(method, carried, method.live.at(jump.target))
     outside, before = method.block, method.contents
     regions: list[Region] = []
     for is_body in (False, True):
@@ -185,7 +206,7 @@ def _scan(method: MethodRaiser, header: Block, blocks: Sequence[Block], jump: Ju
         raise CannotRaise("[raise_c5] this loop takes slices of what it changes", _SOURCE)
     _check_reads(method, blocks, puts)
     method.now = jump
-    inits = [method.value(register) for register in carried]
+    carried, inits = _initial(method, carried, method.live.at(jump.fallthrough))
     sequences = [method.value(op.inputs[0]) for op in selects]
     length: Any = method.read(turns) if isinstance(turns, SSAValue) else turns
     lengths = [_length(sequence, length) for sequence in sequences]

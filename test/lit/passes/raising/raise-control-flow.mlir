@@ -127,3 +127,32 @@ executorch.plan @sizes_at_run_time {
 ^done:
   executorch.return %r
 }
+
+// -----
+
+// Memory that each turn writes in parts before it reads the whole is not carried.
+// CHECK-LABEL: func.func @parts
+// CHECK:         %r = control.scan() over(%xs) : () over(tensor<3x4xf32>) -> () stacked(tensor<3x8xf32>) {
+// CHECK:           %{{.*}} = edge.cat [%a, %b]
+// CHECK-NEXT:      control.yield
+executorch.plan @parts {
+  %xs = executorch.input : tensor<3x4xf32>
+  %r = executorch.alloc : tensor<3x8xf32>
+  %x = executorch.alloc : tensor<4xf32>
+  %w = executorch.alloc : tensor<8xf32>
+  %a = executorch.view %w : tensor<4xf32>
+  %b = executorch.view %w from 16 : tensor<4xf32>
+  %i = executorch.value 0 : i64
+  %end = executorch.value false : i1
+  executorch.jump ^loop
+^loop:
+  executorch.kernel_call "aten::select_copy.int_out"(%xs, 0, %i) outs(%x)
+  executorch.kernel_call "aten::abs.out"(%x) outs(%a)
+  executorch.kernel_call "aten::neg.out"(%x) outs(%b)
+  executorch.kernel_call "executorch_prim::et_copy_index.tensor"(%r, %w, %i)
+  executorch.kernel_call "executorch_prim::add.Scalar"(%i, 1) returns(%i)
+  executorch.kernel_call "executorch_prim::eq.Scalar"(%i, 3) returns(%end)
+  executorch.jump_false %end, ^loop, ^done
+^done:
+  executorch.return %r
+}
