@@ -27,6 +27,7 @@ from et_ir.diagnostics import diagnose
 from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.control import CondOp, MapOp, ScanOp, WhileOp
 from et_ir.dialects.edge.attributes import dim_order_of
+from et_ir.dialects.edge.promotion import operand_type
 from et_ir.dialects.program import (
     BufferOp,
     ComputeOp,
@@ -285,7 +286,9 @@ def _arguments(op: SchemaOp, by_value: Mapping[SSAValue, Any]) -> tuple[list[Any
         if isinstance(value, SSAValue):
             value = by_value[cast("SSAValue[Attribute]", value)]
             if base == "Tensor" and isinstance(value, int | float) and not takes_numbers:
-                return torch.tensor(value)
+                computed = operand_type(op)
+                exact = torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+                return exact if computed is None else exact.to(_dtype(computed))
             return value
         if isinstance(value, tuple):
             return [evaluated(item, base) for item in cast("Sequence[Any]", value)]

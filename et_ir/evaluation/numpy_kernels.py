@@ -360,11 +360,22 @@ def _rsqrt(a: Array) -> Array:
     return np.ones((), a.dtype) / np.sqrt(a)
 
 
+def _of_numbers(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A function that raises `TypeError` for truth values, of which torch refuses it."""
+
+    def checked(a: Array) -> Array:
+        if a.dtype == np.bool_:
+            raise TypeError("a function of numbers, of truth values")
+        return function(a)
+
+    return checked
+
+
 _UNARY: Final[dict[str, Callable[[Array], Array]]] = {
-    "abs": np.abs,
+    "abs": _of_numbers(np.abs),
     "bitwise_not": np.invert,
-    "ceil": np.ceil,
-    "floor": np.floor,
+    "ceil": _of_numbers(np.ceil),
+    "floor": _of_numbers(np.floor),
     "isinf": np.isinf,
     "isnan": np.isnan,
     "logical_not": np.logical_not,
@@ -373,7 +384,7 @@ _UNARY: Final[dict[str, Callable[[Array], Array]]] = {
     "rsqrt": _rsqrt,
     "sqrt": np.sqrt,
     "square": np.square,
-    "trunc": np.trunc,
+    "trunc": _of_numbers(np.trunc),
 }
 for _name, _unary_function in _UNARY.items():
     _arithmetic(_name)(_unary(_unary_function))

@@ -336,6 +336,11 @@ def map_of_slices_of_sizes_known_at_run_time(xs: Tensor) -> Any:
     return map_(lambda x: x * 2, xs)
 
 
+@_program((X,), (-X,))
+def map_to_concatenations(xs: Tensor) -> Any:
+    return map_(lambda x: torch.cat([x.exp(), x.abs(), -x]), xs)
+
+
 @_program((_random(3, 4, 5),))
 def map_to_numbers_and_rows(xs: Tensor) -> Any:
     return map_(lambda x: (x.sum(), x.max(dim=0).values), xs)

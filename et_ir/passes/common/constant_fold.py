@@ -38,11 +38,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import Pure
 
 from et_ir.data.blob import KEEP, Blob
-from et_ir.dialects.edge.promotion import computation_dtype
+from et_ir.dialects.edge.promotion import operand_type
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.dtypes import attr_of
-from et_ir.dialects.schema.inference import read_args
 from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import is_static, is_tensor
 from et_ir.evaluation import torch_kernels
@@ -51,7 +49,6 @@ from et_ir.evaluation.call import ConstantCall
 from et_ir.evaluation.cost import Cost, cost_of, cost_of_all
 from et_ir.evaluation.expression import ConstantExpression, ExpressionResult, Leaf, Operand
 from et_ir.evaluation.numpy_kernels import HALVES, kernel_for
-from et_ops.inference.pointwise import promoted
 from et_ops.torch_operators import may_compute
 
 __all__ = ["ConstantFoldPass", "fold_ops"]
@@ -179,7 +176,7 @@ class _Folder:
             not is_tensor(operand.type) or (mixes and not operand.type.get_num_dims())
             for operand in op.operands
         )
-        computed = _computed(op)
+        computed = operand_type(op)
         if computed is not None and not has_numpy_dtype(computed):
             return
         is_complex = any(
@@ -391,19 +388,6 @@ def _may_refuse_values(op: SchemaOp) -> bool:
 def _is_torch_operator(op: SchemaOp) -> bool:
     name = op.name.partition(".")[2].removeprefix("quantized_decomposed.")
     return name == op.schema().qualified_name
-
-
-def _computed(op: SchemaOp) -> Attribute | None:
-    """The element type that an op converts its operands to, for operators that do."""
-    promotion = op.operator.facts.promotion
-    if promotion is not None:
-        dtype = computation_dtype(op, promotion)
-        return None if dtype is None else attr_of(dtype)
-    arguments = op.info().schema.by_name
-    if "self" not in arguments or "other" not in arguments:
-        return None
-    given = dict(zip(arguments, read_args(op), strict=True))
-    return attr_of(promoted(given["self"], given["other"]))
 
 
 def _hint(candidate: _Candidate) -> str:

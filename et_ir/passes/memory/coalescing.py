@@ -69,7 +69,7 @@ class Coalescing(Interference):
         assert isinstance(alloc, AllocOp)
         self.unite(register, root, first)
         self._declare_before(root, alloc)
-        if place is None or self.position[_owner(place)] > self.position[alloc]:
+        if place is None or not self.is_declared_before(place, alloc):
             view = ViewOp(root, register.type, start=first, dynamism=alloc.dynamism)
             self.replace(alloc, view)
             return view.result
@@ -85,6 +85,10 @@ class Coalescing(Interference):
         self.position[register] = self.position[alloc]
         alloc.result.replace_all_uses_with(register.result)
         erase(alloc)
+
+    def is_declared_before(self, register: SSAValue, other: Operation) -> bool:
+        """Whether a register is declared before another op that declares one."""
+        return self.position[_owner(register)] <= self.position[other]
 
     def _declare_before(self, root: SSAValue, alloc: AllocOp) -> None:
         """Declare a register before another that becomes a part of it."""

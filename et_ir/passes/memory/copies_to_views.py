@@ -24,7 +24,8 @@ constant is the constant under another type. A call stays
   to something else;
 - if the argument is an input and the result is a part of it, unless `inputs` says that the plan has the memory of
   inputs;
-- if a tensor is dynamic, where a `view_copy` becomes a view at run time, and everything else stays:
+- if a tensor is dynamic, where a clone becomes its argument, a `view_copy` a view at run time, and everything else
+  stays:
 
 ```mlir
 %v = executorch.view bound %r : tensor<8xf32>
@@ -42,7 +43,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.analysis.aliasing import extent_of
+from et_ir.analysis.aliasing import extent_of, has_exact_size
 from et_ir.analysis.byte_copies import CAT, ByteCopy, copies_of, is_copy
 from et_ir.dialects.executorch import AllocOp, ConstantOp, InputOp, KernelCallOp, PlanOp, StateOp
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
@@ -80,6 +81,11 @@ class CopiesToViewsPass(ModulePass):
                 elision.memory.finish()
 
 
+def _takes_sizes(copy: ByteCopy, out: SSAValue) -> bool:
+    """Whether the result of a copy has the sizes of its argument, which are known at run time only."""
+    return not copy.resizes and not has_exact_size(out)
+
+
 class _Elision:
     """The views of one plan."""
 
@@ -103,7 +109,9 @@ class _Elision:
                 properties = dict(source.properties)
                 self.memory.replace(alloc, ConstantOp.create(properties=properties, result_types=[out.type]))
                 continue
-            view = self.memory.coalesce(out, base, copy.source.first)
+            # A clone of dynamic size has the sizes that its argument has at run time.
+            place = op.inputs[0] if _takes_sizes(copy, out) else None
+            view = self.memory.coalesce(out, base, copy.source.first, place)
             if copy.resizes:
                 call = KernelCallOp(ET_VIEW, op.arguments, returns=[view])
                 call.location = op.location
@@ -116,6 +124,8 @@ class _Elision:
         if not isinstance(alloc, AllocOp) or alloc.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND:
             return False
         if [write.op for write in self.memory.writes(out)] != [op] or first % ALIGNMENT:
+            return False
+        if _takes_sizes(copy, out) and not self.memory.is_declared_before(op.inputs[0], alloc):
             return False
         is_output = out in self.memory.outputs
         match base.owner:

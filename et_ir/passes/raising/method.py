@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
@@ -71,10 +71,22 @@ from et_ir.passes.raising.sizes import InputSizes
 from et_ops.conventions import COPY, ET_VIEW, UPDATE_CACHE, is_in_place
 from et_schema.program import TensorShapeDynamism
 
-__all__ = ["MethodRaiser"]
+__all__ = ["Loops", "MethodRaiser"]
 
 _NUMBERED: Final = "r"
 SYM_SIZE: Final = "aten::sym_size.int"
+
+
+class Loops(Protocol):
+    """Recovery of loops: `et_ir.passes.raising.loops`."""
+
+    def raise_loop(self, method: MethodRaiser, header: Block) -> Block:
+        """Add the loop that a block is the header of. Returns the block after it."""
+        ...
+
+    def loop_behind(self, method: MethodRaiser, jump: JumpFalseOp) -> Block | None:
+        """The header of the loop that a jump leads to unless it has no turns, where that says it all."""
+        ...
 
 
 class MethodRaiser:
@@ -85,13 +97,12 @@ class MethodRaiser:
         plan: PlanOp,
         symbols: Globals,
         custom: Custom,
-        raise_loop: Callable[[MethodRaiser, Block], Block],
+        loops: Loops,
         delegates: DelegateTypes,
         sizes: InputSizes | None = None,
     ):
-        """`raise_loop` adds the loop that a block is the header of, and returns the block after it."""
         self.plan = plan
-        self._raise_loop = raise_loop
+        self._loops = loops
         self._delegates = delegates
         self.sizes = sizes
         """Sizes of inputs that are known at run time only, or a number for each on trial."""
@@ -103,6 +114,8 @@ class MethodRaiser:
         self.contents = Contents()
         self._reader = Reader(self.insert)
         self.now: Operation = plan
+        self.ways: dict[JumpFalseOp, Block] = {}
+        """Jumps of loops whose other way is raised with the loop, and where they go on."""
         self.steps: dict[Operation, Callable[[KernelCallOp], None]] = {}
         """Instructions that loops have to do with: those that take slices, put items into stacks, and count."""
         self._first: dict[SSAValue, SSAValue] = {}
@@ -298,7 +311,7 @@ class MethodRaiser:
         current: Block | None = block
         while current is not None and current is not stop:
             if self.live.is_loop_header(current) and current is not loop:
-                current = self._raise_loop(self, current)
+                current = self._loops.raise_loop(self, current)
                 continue
             self.run_block(current)
             last = current.last_op
@@ -311,7 +324,8 @@ class MethodRaiser:
                 case JumpFalseOp() if last.target is loop:
                     following = loop  # of a loop that ends with its condition, which is raised with the loop
                 case JumpFalseOp():
-                    following = self._cond(last, current)
+                    way = self.ways.get(last) or self._loops.loop_behind(self, last)
+                    following = self._cond(last, current) if way is None else way
                 case ReturnOp():
                     self._return(last)
                 case _:

@@ -42,9 +42,9 @@ from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.executorch import PlanOp
 from et_ir.dialects.program import DeclareOperatorOp, Globals
 from et_ir.passes.plans import plans_of
+from et_ir.passes.raising import loops
 from et_ir.passes.raising.calls import Custom
 from et_ir.passes.raising.delegate_types import DelegateTypes
-from et_ir.passes.raising.loops import raise_loop
 from et_ir.passes.raising.method import MethodRaiser
 from et_ir.passes.raising.sizes import InputSizes, find_sizes, has_sizes_at_run_time
 
@@ -65,7 +65,7 @@ class RaisePlansPass(ModulePass):
         raised: list[tuple[PlanOp, FuncOp]] = []
         for plan in plans_of(op, self):
             sizes = _sizes(plan, symbols, custom, delegates)
-            method = MethodRaiser(plan, symbols, custom, raise_loop, delegates, sizes)
+            method = MethodRaiser(plan, symbols, custom, loops, delegates, sizes)
             function = method.run()
             findings.extend(method.diagnostics)
             if function is not None:
@@ -81,7 +81,7 @@ def _sizes(plan: PlanOp, symbols: Globals, custom: Custom, delegates: DelegateTy
         return None
 
     def is_valid(sizes: InputSizes) -> bool:
-        return MethodRaiser(plan, symbols, custom, raise_loop, delegates, sizes).run() is not None
+        return MethodRaiser(plan, symbols, custom, loops, delegates, sizes).run() is not None
 
     return find_sizes(plan, is_valid)
 

@@ -154,6 +154,28 @@ executorch.plan @dynamic {
 
 // -----
 
+// A clone has the sizes that its argument has at run time, so it becomes that register, not another view.
+// CHECK-LABEL: executorch.plan @clone_of_dynamic
+// CHECK:       %a = executorch.view bound %y : tensor<2x4xf32>
+// CHECK:       executorch.kernel_call "executorch_prim::et_view.default"(%y, [2, %n]) returns(%a)
+// CHECK-NOT:   executorch.view
+// CHECK:       executorch.kernel_call "aten::relu.out"(%a) outs(%c)
+executorch.plan @clone_of_dynamic {
+  %x = executorch.input : tensor<8xf32>
+  %n = executorch.input 4 : i64
+  %y = executorch.alloc bound : tensor<8xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%y)
+  %a = executorch.alloc bound : tensor<2x4xf32>
+  executorch.kernel_call "aten::view_copy.out"(%y, [2, %n]) outs(%a)
+  %b = executorch.alloc bound : tensor<2x4xf32>
+  executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%a, false, [0, 1]) outs(%b)
+  %c = executorch.alloc bound : tensor<2x4xf32>
+  executorch.kernel_call "aten::relu.out"(%b) outs(%c)
+  executorch.return %c
+}
+
+// -----
+
 // Does not fire: bytes that move, another dtype, gaps, an unaligned start.
 // CHECK-LABEL: executorch.plan @other_bytes
 // CHECK-COUNT-5: executorch.kernel_call "aten::{{permute|slice|select|expand}}_copy

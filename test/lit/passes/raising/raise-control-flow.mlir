@@ -78,3 +78,81 @@ executorch.plan @scan {
 ^done:
   executorch.return %s, %r
 }
+
+// -----
+
+// A stack of items whose sizes are known at run time only: the first turn gives it these, and a jump goes around the
+// loop where there are no slices. A scan does both itself.
+// CHECK-LABEL: func.func @sizes_at_run_time
+// CHECK-NOT:     control.cond
+// CHECK:         %r = control.scan() over(%xs) : () over(tensor<?x?xf32, #program.sizes<s0, s1>>) -> () stacked(tensor<?x?xf32, #program.sizes<s0, s1>>) {
+// CHECK-NEXT:    ^bb0(%x: tensor<?xf32, #program.sizes<s1>>):
+// CHECK-NEXT:      %y = edge.abs %x : tensor<?xf32, #program.sizes<s1>>
+// CHECK-NEXT:      control.yield %y
+executorch.plan @sizes_at_run_time {
+  %xs = executorch.input bound : tensor<5x4xf32>
+  %r = executorch.alloc bound : tensor<5x4xf32>
+  %x = executorch.alloc bound : tensor<4xf32>
+  %y = executorch.alloc bound : tensor<4xf32>
+  %zero = executorch.value 0 : i64
+  %i = executorch.value 0 : i64
+  %n = executorch.value 0 : i64
+  %size = executorch.value 0 : i64
+  %none = executorch.value false : i1
+  %later = executorch.value false : i1
+  %end = executorch.value false : i1
+  executorch.kernel_call "aten::sym_size.int"(%xs, 0) returns(%n)
+  executorch.kernel_call "aten::empty.out"([0, 4], none) outs(%r)
+  executorch.move %zero to %i
+  executorch.kernel_call "executorch_prim::eq.Scalar"(%n, 0) returns(%none)
+  executorch.jump_false %none, ^loop, ^around
+^around:
+  executorch.jump ^done
+^loop:
+  executorch.kernel_call "aten::select_copy.int_out"(%xs, 0, %i) outs(%x)
+  executorch.kernel_call "aten::abs.out"(%x) outs(%y)
+  executorch.kernel_call "executorch_prim::gt.Scalar"(%i, 0) returns(%later)
+  executorch.jump_false %later, ^first, ^rest
+^rest:
+  executorch.jump ^fill
+^first:
+  executorch.kernel_call "aten::sym_size.int"(%y, 0) returns(%size)
+  executorch.kernel_call "aten::empty.out"([0, %size], none) outs(%r)
+  executorch.jump ^fill
+^fill:
+  executorch.kernel_call "executorch_prim::et_copy_index.tensor"(%r, %y, %i)
+  executorch.kernel_call "executorch_prim::add.Scalar"(%i, 1) returns(%i)
+  executorch.kernel_call "executorch_prim::eq.Scalar"(%i, %n) returns(%end)
+  executorch.jump_false %end, ^loop, ^done
+^done:
+  executorch.return %r
+}
+
+// -----
+
+// Memory that each turn writes in parts before it reads the whole is not carried.
+// CHECK-LABEL: func.func @parts
+// CHECK:         %r = control.scan() over(%xs) : () over(tensor<3x4xf32>) -> () stacked(tensor<3x8xf32>) {
+// CHECK:           %{{.*}} = edge.cat [%a, %b]
+// CHECK-NEXT:      control.yield
+executorch.plan @parts {
+  %xs = executorch.input : tensor<3x4xf32>
+  %r = executorch.alloc : tensor<3x8xf32>
+  %x = executorch.alloc : tensor<4xf32>
+  %w = executorch.alloc : tensor<8xf32>
+  %a = executorch.view %w : tensor<4xf32>
+  %b = executorch.view %w from 16 : tensor<4xf32>
+  %i = executorch.value 0 : i64
+  %end = executorch.value false : i1
+  executorch.jump ^loop
+^loop:
+  executorch.kernel_call "aten::select_copy.int_out"(%xs, 0, %i) outs(%x)
+  executorch.kernel_call "aten::abs.out"(%x) outs(%a)
+  executorch.kernel_call "aten::neg.out"(%x) outs(%b)
+  executorch.kernel_call "executorch_prim::et_copy_index.tensor"(%r, %w, %i)
+  executorch.kernel_call "executorch_prim::add.Scalar"(%i, 1) returns(%i)
+  executorch.kernel_call "executorch_prim::eq.Scalar"(%i, 3) returns(%end)
+  executorch.jump_false %end, ^loop, ^done
+^done:
+  executorch.return %r
+}

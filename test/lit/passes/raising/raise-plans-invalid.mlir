@@ -107,3 +107,79 @@ executorch.plan @elements_of_files_only {
   %x = executorch.input : tensor<4xui64>
   executorch.return %x
 }
+
+// -----
+
+// A loop over the first slices only.
+executorch.plan @some_slices {
+  %xs = executorch.input : tensor<5x4xf32>
+  %r = executorch.alloc : tensor<3x4xf32>
+  %x = executorch.alloc : tensor<4xf32>
+  %i = executorch.value 0 : i64
+  %later = executorch.value false : i1
+  %end = executorch.value false : i1
+  executorch.jump ^loop
+^loop:
+  executorch.kernel_call "aten::select_copy.int_out"(%xs, 0, %i) outs(%x)
+  executorch.kernel_call "executorch_prim::et_copy_index.tensor"(%r, %x, %i)
+  executorch.kernel_call "executorch_prim::add.Scalar"(%i, 1) returns(%i)
+  executorch.kernel_call "executorch_prim::eq.Scalar"(%i, 3) returns(%end)
+  // expected-error @below {{[raise_c5] this loop is not known to take all slices of a tensor}}
+  executorch.jump_false %end, ^loop, ^done
+^done:
+  executorch.return %r
+}
+
+// -----
+
+// A first turn that computes.
+executorch.plan @first_turn {
+  %xs = executorch.input : tensor<3x4xf32>
+  %r = executorch.alloc : tensor<3x4xf32>
+  %x = executorch.alloc : tensor<4xf32>
+  %i = executorch.value 0 : i64
+  %later = executorch.value false : i1
+  %end = executorch.value false : i1
+  executorch.jump ^loop
+^loop:
+  executorch.kernel_call "aten::select_copy.int_out"(%xs, 0, %i) outs(%x)
+  // expected-error @below {{[raise_c5] this loop does more in its first turn than to size what it stacks}}
+  executorch.kernel_call "executorch_prim::gt.Scalar"(%i, 0) returns(%later)
+  executorch.jump_false %later, ^first, ^rest
+^rest:
+  executorch.jump ^fill
+^first:
+  executorch.kernel_call "aten::neg.out"(%x) outs(%x)
+  executorch.jump ^fill
+^fill:
+  executorch.kernel_call "executorch_prim::et_copy_index.tensor"(%r, %x, %i)
+  executorch.kernel_call "executorch_prim::add.Scalar"(%i, 1) returns(%i)
+  executorch.kernel_call "executorch_prim::eq.Scalar"(%i, 3) returns(%end)
+  executorch.jump_false %end, ^loop, ^done
+^done:
+  executorch.return %r
+}
+
+// -----
+
+// Items of a stack that are read again.
+executorch.plan @stack_read {
+  %xs = executorch.input : tensor<3x4xf32>
+  %r = executorch.alloc : tensor<3x4xf32>
+  %x = executorch.alloc : tensor<4xf32>
+  %i = executorch.value 0 : i64
+  %later = executorch.value false : i1
+  %end = executorch.value false : i1
+  executorch.kernel_call "aten::abs.out"(%xs) outs(%r)
+  executorch.jump ^loop
+^loop:
+  executorch.kernel_call "aten::select_copy.int_out"(%xs, 0, %i) outs(%x)
+  // expected-error @below {{[raise_c5] this loop reads what it stacks}}
+  executorch.kernel_call "aten::select_copy.int_out"(%r, 0, 0) outs(%x)
+  executorch.kernel_call "executorch_prim::et_copy_index.tensor"(%r, %x, %i)
+  executorch.kernel_call "executorch_prim::add.Scalar"(%i, 1) returns(%i)
+  executorch.kernel_call "executorch_prim::eq.Scalar"(%i, 3) returns(%end)
+  executorch.jump_false %end, ^loop, ^done
+^done:
+  executorch.return %r
+}

@@ -213,6 +213,26 @@ def test_quotients_that_integers_do_not_hold() -> None:
         evaluator.run([torch.tensor([least, 7]), torch.tensor([-1, -2])])
 
 
+def test_numbers_in_the_place_of_tensors() -> None:
+    """They have the element type that the op converts its operands to, where torch itself takes tensors alone."""
+    module = parse("""func.func @forward(%x: tensor<2xf64>, %y: tensor<f32>, %z: tensor<2xui8>)
+        -> (tensor<2xi1>, tensor<i1>, tensor<f32>, tensor<2xi1>) {
+      %n = program.literal 3.000000e-01 : f64
+      %m = program.literal 300 : i64
+      %1 = aten.eq.Tensor %x, %n : (tensor<2xf64>, f64) -> tensor<2xi1>
+      %2 = aten.eq.Tensor %y, %n : (tensor<f32>, f64) -> tensor<i1>
+      %3 = aten.maximum %y, %n : (tensor<f32>, f64) -> tensor<f32>
+      %4 = aten.eq.Tensor %z, %m : (tensor<2xui8>, i64) -> tensor<2xi1>
+      func.return %1, %2, %3, %4 : tensor<2xi1>, tensor<i1>, tensor<f32>, tensor<2xi1>
+    }""")
+    x = torch.tensor([0.3, float(torch.tensor(0.3))], dtype=torch.float64)
+    y, z = torch.tensor(0.3), torch.tensor([44, 7], dtype=torch.uint8)
+    expected = [x == 0.3, y == 0.3, y.clamp(min=0.3), z == 300]
+    for found, wanted in zip(Evaluator(module).run([x, y, z]), expected, strict=True):
+        assert found.dtype is wanted.dtype
+        assert torch.equal(found, wanted)
+
+
 def test_a_result_of_another_type() -> None:
     module = parse("""func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
       %1 = aten.relu %x : tensor<4xf32>

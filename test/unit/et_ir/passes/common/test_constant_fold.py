@@ -170,6 +170,7 @@ REFUSED: list[tuple[str, list[Any]]] = [
     ("sub.Tensor", [B, B]),
     ("sub.Tensor", [N, B]),
     ("rsub.Tensor", [B, N]),
+    *((name, [B]) for name in ("abs", "ceil", "floor", "trunc", "round")),
     ("gather", [X, 1, torch.tensor([[0], [-1]])]),
     ("masked_fill.Scalar", [N.to(torch.int8), B, 300]),
     ("masked_fill.Tensor", [N.to(torch.int8), B, torch.tensor(300)]),
