@@ -79,7 +79,9 @@ class _ToTensor(RewritePattern):
             return
         value = _tensor(op.fill_value, type.element_type, rewriter)
         if value is not None:
+            number = op.fill_value
             rewriter.replace(op, edge.ExpandCopyOp.make(value, op.size, result_types=[op.results[0].type]))
+            _drop(number, rewriter)
 
     def _compute(self, op: EdgeOp, rewriter: PatternRewriter) -> None:
         form = _OF_TENSORS.get(op.name.removeprefix("edge."))
@@ -92,8 +94,15 @@ class _ToTensor(RewritePattern):
         element = element_of(op.operands[0])
         value = _tensor(arguments[given[0]], element, rewriter) if element in ELEMENTS else None
         if value is not None:
-            arguments[given[0]] = value
+            number, arguments[given[0]] = arguments[given[0]], value
             rewriter.replace(op, OP_BY_NAME[form].make(**arguments, result_types=op.result_types))
+            _drop(number, rewriter)
+
+
+def _drop(number: SSAValue, rewriter: PatternRewriter) -> None:
+    """Erase the op that reads a number which nothing else needs."""
+    if isinstance(number.owner, edge.UnderscoreLocalScalarDenseOp) and not number.uses:
+        rewriter.erase(number.owner)
 
 
 def _tensor(number: SSAValue, element: Attribute, rewriter: PatternRewriter) -> SSAValue | None:

@@ -348,12 +348,12 @@ NUMBERS: dict[str, tuple[Callable[..., Any], torch.Tensor, set[str]]] = {
     "size": (
         lambda x, n: torch.softmax(x * x.shape[0], 0) + x.shape[0] / 4,
         torch.tensor(0),
-        {"scalar_tensor"},
+        {"scalar_tensor", "sym_size.int"},
     ),
     "size for all elements": (
         lambda x, n: x.new_full((x.shape[0], 21), x.shape[0]) * x,
         torch.tensor(0),
-        {"scalar_tensor"},
+        {"scalar_tensor", "sym_size.int"},
     ),
     "integer": (lambda x, n: x * n.item() - n.item(), torch.tensor(3), set()),
     "integer in a row": (lambda x, n: (x + 1) * n.item(), torch.tensor([3]), set()),
