@@ -54,20 +54,13 @@ def test_infinities_of_a_size_that_is_kept() -> None:
     torch.testing.assert_close(torch.from_numpy(run(file, (x,))), module(x), equal_nan=True)
 
 
-@pytest.mark.parametrize(
-    "format", [torch.contiguous_format, torch.channels_last], ids=["rows", "channels last"]
-)
 @pytest.mark.parametrize("factor", [1.125, 2.1, 1.3])
-def test_neighbors_that_depend_on_the_kernel_that_torch_takes(
-    factor: float, format: torch.memory_format
-) -> None:
-    """By the sizes for small images and for channels last, else by the factor."""
+def test_neighbors_that_depend_on_the_kernel_that_torch_takes(factor: float) -> None:
+    """Of a dimension that is kept or doubled: by the sizes for small images, else by the factor."""
     torch.manual_seed(0)
     module = Calls(lambda x: F.interpolate(x, scale_factor=factor))
-    shapes = {2: Dim("height", min=4, max=24), 3: Dim("width", min=4, max=140)}
-    example = torch.randn(1, 5, 7, 11).to(memory_format=format)
-    file = lowered(exported(module, example, dynamic_shapes=((shapes,),)), SETS[0])
-    for height, width in ((7, 11), (4, 130), (7, 7), (5, 140), (9, 4)):
-        x = torch.randn(1, 5, height, width).to(memory_format=format)
-        found = torch.from_numpy(run(file, (x,)))
-        torch.testing.assert_close(found, module(x), rtol=0, atol=0)
+    shapes = {2: Dim("height", min=2, max=24), 3: Dim("width", min=2, max=140)}
+    file = lowered(exported(module, torch.randn(1, 5, 7, 11), dynamic_shapes=((shapes,),)), SETS[0])
+    for height, width in ((7, 11), (4, 130), (3, 7), (5, 140), (9, 4), (2, 3)):
+        x = torch.randn(1, 5, height, width)
+        torch.testing.assert_close(torch.from_numpy(run(file, (x,))), module(x), rtol=0, atol=0)
