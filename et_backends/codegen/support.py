@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from xdsl.dialects.builtin import f32, i64
+from xdsl.dialects.builtin import f32, f64, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
@@ -100,6 +100,9 @@ class KernelSupport(OperatorSupport):
     takes_tables = False
     """Whether rows of integers are looked up and restored, which a kernel of a program does too."""
 
+    takes_doubles = False
+    """Whether elements of f64 are moved and computed with."""
+
     def __init__(self, method: FuncOp, only: frozenset[str], without: frozenset[str]):
         self.ranges = method_ranges(method)
         """Bounds of the sizes that are known at run time only."""
@@ -164,6 +167,8 @@ class KernelSupport(OperatorSupport):
                     return refusal
             if 0 in type.get_shape():
                 return Diagnostic("empty tensor", str(type))
+        if not self.takes_doubles and any(element_of(value) == f64 for value in tensors):
+            return Diagnostic("element type", "f64")
         reason = element_refusal(op, form)
         return None if reason is None else Diagnostic("element type", reason)
 

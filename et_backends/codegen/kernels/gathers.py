@@ -293,6 +293,19 @@ def _diagonal(op: SchemaOp) -> _Rows:
     return _Rows(shape_of(op.results[0]), 1, product(shape), place)
 
 
+def _unfold(op: SchemaOp) -> _Rows:
+    """Windows along a dimension, whose elements are the last one of the result."""
+    shape = shape_of(op.operands[0])
+    along, step = int(op.arg("dimension")) % len(shape), int(op.arg("step"))
+
+    def place(code: _Code, at: Sequence[Index]) -> Index:
+        *there, within = at
+        there[along] = code.b.add(code.b.mul(there[along], step), within)
+        return code.flat(there, shape)
+
+    return _Rows(shape_of(op.results[0]), 1, product(shape), place)
+
+
 def _sum_of(b: LoopBuilder, at: Sequence[Index], strides: Sequence[int], start: int) -> Index:
     place: Index = start
     for index, stride in zip(at, strides, strict=False):
@@ -353,6 +366,7 @@ GATHERS: Final[dict[str, Callable[[SchemaOp], _Rows]]] = {
     "repeat": _repeat,
     "roll": _roll,
     "slice_copy.Tensor": _slice,
+    "unfold_copy": _unfold,
 }
 """Operators whose result has elements of their first operand: by the place of each."""
 
@@ -386,6 +400,7 @@ _ANY_SIZE: Final = frozenset(
         "select_scatter",
         "slice_copy.Tensor",
         "slice_scatter",
+        "unfold_copy",
     }
 )
 """Operators of `GATHERS` and `SCATTERS` whose sizes may be known at run time only."""

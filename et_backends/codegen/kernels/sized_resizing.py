@@ -148,7 +148,7 @@ class _Axis:
         if not shape.linear:
             # One of torch's kernels copies and repeats pixels there (`et_ops.resampling`).
             for times in (1, 2):
-                alike = b.value(arith.CmpiOp(b.mul(b.index(source), times), b.index(target), "eq"))
+                alike = b.value(arith.CmpiOp(b.index(b.mul(source, times)), b.index(target), "eq"))
                 chosen = alike if shape.by_sizes else b.value(arith.AndIOp(alike, self._is_small))
                 step = b.value(arith.SelectOp(chosen, b.number(1.0 / times, f32), step))
             return step

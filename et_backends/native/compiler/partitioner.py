@@ -65,6 +65,7 @@ MOST_SORTED: Final = 512
 
 class _Support(KernelSupport):
     takes_tables = True
+    takes_doubles = True
 
     def refusal(self, op: Operation) -> Diagnostic | None:
         found = super().refusal(op)

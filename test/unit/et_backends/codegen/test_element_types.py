@@ -10,7 +10,7 @@ from operator import add, and_, eq, ge, gt, le, lt, mul, ne, or_, sub, xor
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, as_module, check, compiled
+from native_modules import SETS, as_module, check, compiled, run
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.runtime import Runtime
@@ -63,6 +63,28 @@ def test_conversions(source: torch.dtype, target: torch.dtype):
     # Of floats those that all types have.
     x = torch.linspace(0, 127, 77) if source == torch.float32 else numbers(source, 77)
     exact(lambda x: x.to(target), x)
+
+
+@pytest.mark.parametrize("length", [1, 67])
+def test_doubles(length: int):
+    """Basic arithmetic, comparisons, conversions and moves, with nothing left to the runtime."""
+
+    def function(x: torch.Tensor, y: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+        z = x.double() / 3 + y
+        less = torch.where((z < y) | (y == 0.1), -z, z.abs().sqrt() * 0.7)
+        moved = torch.cat([less.reshape(-1, 1), (i.double() - 0.5 * less)[:, None]], 1).transpose(0, 1)
+        return moved.flip(0)[:, : x.shape[0]] - torch.full_like(y, 0.3)
+
+    torch.manual_seed(0)
+    x, y, i = torch.randn(length), torch.randn(length).double(), torch.randint(-9, 9, (length,))
+    y[0] = 0.1
+    for module in (function, lambda *given: function(*given).float()):
+        found = run(compiled(as_module(module), (x, y, i), SETS[0]), (x, y, i))
+        wanted = module(x, y, i)
+        # A product and a sum may be rounded once.
+        torch.testing.assert_close(
+            torch.from_numpy(found), wanted, rtol=1e-14 if wanted.dtype == torch.float64 else 1e-7, atol=1e-14
+        )
 
 
 @pytest.mark.parametrize("target", [one for one in TYPES if not one.is_floating_point], ids=str)
