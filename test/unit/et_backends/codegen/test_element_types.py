@@ -79,12 +79,35 @@ def test_doubles(length: int):
     x, y, i = torch.randn(length), torch.randn(length).double(), torch.randint(-9, 9, (length,))
     y[0] = 0.1
     for module in (function, lambda *given: function(*given).float()):
-        found = run(compiled(as_module(module), (x, y, i), SETS[0]), (x, y, i))
-        wanted = module(x, y, i)
-        # A product and a sum may be rounded once.
-        torch.testing.assert_close(
-            torch.from_numpy(found), wanted, rtol=1e-14 if wanted.dtype == torch.float64 else 1e-7, atol=1e-14
-        )
+        near(module, x, y, i)
+
+
+def test_doubles_in_kernels_of_floats():
+    """What converts them is computed with a product, a sum or a convolution."""
+    linear, convolution = torch.nn.Linear(9, 20), torch.nn.Conv2d(2, 5, 3)
+
+    class Mixed(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.convolution = linear, convolution
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            rows = self.linear((x / 3).float()).double() * 0.5
+            shares = torch.softmax((x * 2).float(), -1).double().neg()
+            image = self.convolution((y + 1).float()).double() * 3
+            return torch.cat([rows.reshape(-1), shares.reshape(-1), image.reshape(-1)])
+
+    torch.manual_seed(0)
+    with torch.no_grad():
+        near(Mixed(), torch.randn(6, 9).double(), torch.randn(1, 2, 7, 6).double(), tolerance=1e-5)
+
+
+def near(module: Callable[..., torch.Tensor], *inputs: torch.Tensor, tolerance: float = 1e-14) -> None:
+    """Compare with torch in the precision of f64; a product and a sum may be rounded once."""
+    found = torch.from_numpy(run(compiled(as_module(module), inputs, SETS[0]), inputs))
+    torch.testing.assert_close(
+        found, module(*inputs), rtol=max(tolerance, torch.finfo(found.dtype).eps), atol=tolerance
+    )
 
 
 @pytest.mark.parametrize("target", [one for one in TYPES if not one.is_floating_point], ids=str)
