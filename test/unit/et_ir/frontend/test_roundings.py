@@ -78,7 +78,7 @@ def test_decimals(name: str, factor: float) -> None:
     if found is None:
         assert any(
             FUNCTIONS[name](n * factor)
-            != FUNCTIONS[name](Fraction(n) * Fraction(factor).limit_denominator(1000))
+            != FUNCTIONS[name](cast(Any, Fraction(n) * Fraction(factor).limit_denominator(1000)))
             for n in range(1, 100_000)
         )
         return
