@@ -309,7 +309,7 @@ def rows_of(name: str) -> Iterator[str]:
     if not found:
         return
     said = _said(probe.groups, found)
-    if any(arg.type.base in ("ScalarType", "Scalar") for arg in probe.schema.args):
+    if any(arg.type.base in ("ScalarType", "Scalar") or arg.name == "out_int32" for arg in probe.schema.args):
         said = dict.fromkeys(said, "?" if found[0][1] else "")
     by_result: defaultdict[str, list[Types]] = defaultdict(list)
     for types, _ in found:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["goes_by_sizes", "nearest_factor"]
+__all__ = ["FEWEST_CHANNELS", "LARGEST_SUM", "goes_by_sizes", "nearest_factor"]
 
-_LARGEST_SUM: Final = 128
-_FEWEST_CHANNELS: Final = 4
+LARGEST_SUM: Final = 128
+"""Rows and columns, together, of a result that is a small image."""
+FEWEST_CHANNELS: Final = 4
+"""Channels from which on images with channels last are not taken for others."""
 
 
 def goes_by_sizes(channels: int, sizes: Sequence[int], *, is_channels_last: bool = False) -> bool:
@@ -19,9 +21,9 @@ def goes_by_sizes(channels: int, sizes: Sequence[int], *, is_channels_last: bool
     (`aten/src/ATen/native/cpu/UpSampleKernel.cpp: _use_vectorized_kernel_cond_2d`, `…_3d`); the other goes by the
     factor.
     """
-    if is_channels_last and channels >= _FEWEST_CHANNELS:
+    if is_channels_last and channels >= FEWEST_CHANNELS:
         return len(sizes) > 1
-    return len(sizes) == 2 and sum(sizes) <= _LARGEST_SUM
+    return len(sizes) == 2 and sum(sizes) <= LARGEST_SUM
 
 
 def nearest_factor(extent: int, count: int, factor: float | None, by_sizes: bool) -> float | None:

@@ -25,6 +25,10 @@ PACKAGE: Final = BackendPackage(
         "fuse-normalization": "et_backends.codegen.passes.fuse_normalization:FuseNormalizationPass",
         "lower-vectors": "et_backends.codegen.passes.lower_vectors:LowerVectorsPass",
         "merge-kernels": "et_backends.codegen.passes.merge_kernels:MergeKernelsPass",
+        "numbers-to-tensors": "et_backends.codegen.passes.numbers_to_tensors:NumbersToTensorsPass",
+        "pads-to-concatenations": (
+            "et_backends.codegen.passes.pads_to_concatenations:PadsToConcatenationsPass"
+        ),
         "plan-buffers": "et_backends.codegen.passes.plan_buffers:PlanBuffersPass",
         "recompute-masks": "et_backends.codegen.passes.recompute_masks:RecomputeMasksPass",
         "signals-to-images": "et_backends.codegen.passes.signals_to_images:SignalsToImagesPass",
@@ -32,5 +36,6 @@ PACKAGE: Final = BackendPackage(
         "transposed-to-convolutions": (
             "et_backends.codegen.passes.transposed_to_convolutions:TransposedToConvolutionsPass"
         ),
+        "volumes-to-images": "et_backends.codegen.passes.volumes_to_images:VolumesToImagesPass",
     },
 )

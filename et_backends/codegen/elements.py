@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i1, i32, i64
+from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.schema.literals import ui8
@@ -16,6 +16,7 @@ from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = [
     "ELEMENTS",
+    "MOVED",
     "element_of",
     "in_memory",
     "in_registers",
@@ -31,6 +32,9 @@ i16: Final = IntegerType(16)
 
 ELEMENTS: Final[tuple[Attribute, ...]] = (i1, ui8, i8, i16, i32, i64, f32)
 """Element types that there are kernels for; of two operands the later one is the type that they are computed in."""
+
+MOVED: Final[tuple[Attribute, ...]] = (*ELEMENTS, f64)
+"""Element types that are moved, converted and computed with by basic arithmetic, where a target has them all."""
 
 
 def element_of(value: SSAValue) -> Attribute:
@@ -72,4 +76,4 @@ def promoted(elements: list[Attribute]) -> Attribute:
     """The type in which operands are computed."""
     if ui8 in elements and i8 in elements:
         elements = [*elements, i16]
-    return max(elements, key=ELEMENTS.index)
+    return max(elements, key=MOVED.index)

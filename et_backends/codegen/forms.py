@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
 from et_backends.codegen.dialect import KernelOp
-from et_backends.codegen.elements import ELEMENTS, element_of, i8
+from et_backends.codegen.elements import ELEMENTS, MOVED, element_of, i8
 from et_backends.codegen.kernels.channel_convolution import MOST_REPEATED
 from et_backends.codegen.kernels.filters import is_plain
 from et_backends.codegen.kernels.gathers import GATHERS, SCATTERS, is_taken
@@ -99,6 +99,9 @@ FACTOR_FORMS: Final = INTEGER_FORMS | {QUANTIZED_PRODUCT}
 _FLOAT_FORMS: Final = (SPATIAL | {"grouped_product", "pad", "product"}) - {"bands"} - INTEGER_FORMS
 """Forms of kernels that compute on f32 only."""
 
+_MOVING_FORMS: Final = frozenset({"gather", "move", "pointwise", "scatter"})
+"""Forms of kernels that take all element types which are moved, if there is a rule for them."""
+
 BATCH_NORM: Final = "_native_batch_norm_legit_no_training"
 
 _STATISTICS: Final = ("native_group_norm", "native_layer_norm")
@@ -129,7 +132,7 @@ def element_refusal(op: SchemaOp, form: str | None) -> str | None:
     used = [result for result in op.results if result.uses] or [op.results[0]]
     if form in ("integer_product", QUANTIZED_PRODUCT):
         read = []  # Products of bytes are recognized by what their operands are made of.
-    takes = ELEMENTS
+    takes = MOVED if form is None or form in _MOVING_FORMS else ELEMENTS
     if form in _FLOAT_FORMS or operator_name(op) == BATCH_NORM:
         takes = (f32,)
     if operator_name(op) == "max_pool2d_with_indices" and tensor_type(op.operands[0]).has_static_shape():

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     VectorType,
     f32,
+    f64,
     i1,
     i32,
     i64,
@@ -424,13 +425,14 @@ class LoopBuilder:
         return found
 
     def number(self, number: float, type: Attribute) -> SSAValue:
-        """A constant of the type of what it is combined with: a vector, or f32."""
+        """A constant of the type of what it is combined with: a vector, or a number."""
         if isinstance(type, VectorType):
             return self.splat(number, cast("VectorType[Attribute]", type))
         if isinstance(type, IntegerType):
             element = cast("IntegerType", type)
             return self.constant(IntegerAttr(int(number), element), element)
-        return self.constant(FloatAttr(number, f32), f32)
+        element = f64 if type == f64 else f32
+        return self.constant(FloatAttr(number, element), element)
 
     def element_type(self, base: SSAValue) -> Attribute:
         """The type of the elements of a buffer."""

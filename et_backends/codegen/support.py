@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from xdsl.dialects.builtin import f32, i64
+from xdsl.dialects.builtin import f32, f64, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
@@ -20,7 +20,6 @@ from et_backends.codegen.kernels.quantized_operands import (
     quantized_operands,
 )
 from et_backends.codegen.kernels.resampling import RESIZES
-from et_backends.codegen.kernels.resampling import takes_any_size as resizes_any_size
 from et_backends.codegen.kernels.scans import scanned_size
 from et_backends.codegen.kernels.sorts import least_size, sorted_size
 from et_backends.codegen.sizes import (
@@ -58,6 +57,9 @@ KEPT: Final = (
 )
 """Operators that there is one kernel for, and that would else be decomposed."""
 
+_SHUFFLES: Final = ("aten.channel_shuffle", "aten.pixel_shuffle", "aten.pixel_unshuffle")
+"""Those with a kernel for sizes that are known when the program is compiled."""
+
 _NUMBERED: Final = frozenset(
     {
         "expand_copy",
@@ -65,6 +67,7 @@ _NUMBERED: Final = frozenset(
         "native_layer_norm",
         "select_copy.int",
         "slice_copy.Tensor",
+        "slice_scatter",
         "view_copy",
         *RESIZES,
     }
@@ -97,6 +100,9 @@ class KernelSupport(OperatorSupport):
     takes_tables = False
     """Whether rows of integers are looked up and restored, which a kernel of a program does too."""
 
+    takes_doubles = False
+    """Whether elements of f64 are moved and computed with."""
+
     def __init__(self, method: FuncOp, only: frozenset[str], without: frozenset[str]):
         self.ranges = method_ranges(method)
         """Bounds of the sizes that are known at run time only."""
@@ -105,7 +111,7 @@ class KernelSupport(OperatorSupport):
     def _dynamic_refusal(self, op: SchemaOp, value: SSAValue) -> Diagnostic | None:
         """Why an op with a tensor whose sizes are known at run time only is not taken."""
         form = form_of_operator(op)
-        fixed = form in _FIXED_FORMS and not (takes_any_size(op) or resizes_any_size(op))
+        fixed = form in _FIXED_FORMS and not (takes_any_size(op) or operator_name(op) in RESIZES)
         if fixed or (form == "pool" and tensor_type(op.operands[0]).get_num_dims() != 4):
             return Diagnostic("dynamic size", str(value.type))
         if largest(count_of(value), self.ranges) is None:
@@ -161,6 +167,8 @@ class KernelSupport(OperatorSupport):
                     return refusal
             if 0 in type.get_shape():
                 return Diagnostic("empty tensor", str(type))
+        if not self.takes_doubles and any(element_of(value) == f64 for value in tensors):
+            return Diagnostic("element type", "f64")
         reason = element_refusal(op, form)
         return None if reason is None else Diagnostic("element type", reason)
 
@@ -169,8 +177,11 @@ def is_kept(op: Operation) -> bool:
     """Whether there is one kernel for an operator of `KEPT`.
 
     A linear layer needs a constant matrix, as layers of groups do, whose number is to be known too; pools make no
-    indices. Where sizes are fixed, `roll` becomes parts that are concatenated, which are copied by whole rows.
+    indices. Where sizes are fixed, `roll` becomes parts that are concatenated, which are copied by whole rows; where
+    they are not, shuffles become views in another order.
     """
+    if op.name in _SHUFFLES:
+        return tensor_type(op.operands[0]).has_static_shape()
     if op.name == "aten.roll":
         return not tensor_type(op.operands[0]).has_static_shape()
     if op.name.startswith("aten.adaptive_max_pool"):

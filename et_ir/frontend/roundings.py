@@ -2,10 +2,13 @@
 
     math.ceil(s77 / 3)                    ->    -(-s77 // 3)
     math.ceil((s77 // 16 - 0.5) / 1.0)    ->    s77 // 16
+    math.trunc(s77 * 1.3)                 ->    13 * s77 // 10
 
-Both give the same numbers where floats hold what is rounded: sums and products of integers with fractions whose
+They give the same numbers where floats hold what is rounded: sums and products of integers with fractions whose
 denominators are powers of two are exact, and a quotient of integers is on the side of each integer, and of each half,
-on which the fraction is. Sizes are taken to be below 2**36.
+on which the fraction is. A product with a factor that is no such fraction is on the side of each integer on which the
+product with a decimal is, but where this is an integer itself: there it may be on the side on which the factor is of
+the decimal. Sizes are taken to be below 2**36.
 """
 
 from __future__ import annotations
@@ -37,9 +40,15 @@ _LARGEST: Final = 2**16
 """The largest numerator and denominator of a constant."""
 
 
+_LARGEST_DECIMAL: Final = 1000
+"""The largest denominator of a fraction that a factor stands for."""
+_HALF_ULP: Final = Fraction(1, 2**53)
+"""Half of the distance of neighboring floats, to the larger of the two at most."""
+
+
 def whole_number(name: str, number: Any) -> Any:
     """`ceil`, `floor`, `trunc` or `round` of an expression of sympy, without floats; `None` where that is not exact."""
-    found = _fraction(number)
+    found = _fraction(number) or _decimal(name, number)
     if found is None:
         return None
     numerator, denominator = found
@@ -74,6 +83,26 @@ def _fraction(number: Any) -> tuple[Any, int] | None:
         ratio = Fraction(divisor[1], int(divisor[0])) / dividend[1]
         return dividend[0] * ratio.numerator, ratio.denominator
     return _exact(number)
+
+
+def _decimal(name: str, number: Any) -> tuple[Any, int] | None:
+    """What is rounded down or up, in the stead of a product of a size and a float that is near a decimal."""
+    if not (number.is_Mul and len(number.args) == 2 and number.args[0].is_Float):
+        return None
+    size = _exact(number.args[1])
+    factor = float(number.args[0])
+    ratio = Fraction(factor).limit_denominator(_LARGEST_DECIMAL)
+    if size is None or size[1] != 1 or not size[0].is_nonnegative or not 0 < ratio.numerator <= _LARGEST:
+        return None
+    beyond = Fraction(factor) - ratio
+    if abs(beyond) > ratio * _HALF_ULP:
+        return None
+    # The nearest float of a product is the integer itself where the float is this near, else one on its side of it.
+    is_near = abs(beyond) <= ratio * _HALF_ULP / 2
+    sides = {"floor": beyond > 0, "trunc": beyond > 0, "ceil": beyond < 0}
+    if name not in sides or not (is_near or sides[name]):
+        return None
+    return size[0] * ratio.numerator, ratio.denominator
 
 
 def _exact(number: Any) -> tuple[Any, int] | None:

@@ -210,7 +210,6 @@ LAYERS: dict[str, Case] = {
 
 LEFT = {
     "filters of each sample": {"edge.convolution", "edge.view_copy"},
-    "windows of a padded signal": {"edge.constant_pad_nd", "edge.unfold_copy"},
 }
 """Operators that stay with et-vm."""
 

@@ -50,6 +50,7 @@ LIMITS = {
             "embedding_bag of maxima",
         ),
         "'aten::scatter_reduce.two_out': .* has no kernel": ("index_reduce along",),
+        "'aten::searchsorted.Tensor_out': .* has no kernel": ("searchsorted along",),
         "'aten::_fft_c2c.out': .* has no kernel": ("fft along",),
         "'aten::constant_pad_nd.out' of .* takes no complex": ("irfft along",),
     }.items()
@@ -397,6 +398,7 @@ def along() -> dict[str, Case]:
             x.put(torch.tensor([[1, 1]]), x[:1, :2], accumulate=True),
         ),
         "bucketize": lambda x: torch.bucketize(x, x[:, 0].abs().cumsum(0)),
+        "searchsorted": lambda x: torch.searchsorted(x[:, 0].abs().cumsum(0), x, out_int32=True),
         "isin": lambda x: (torch.isin(x, x[:, 0]), torch.isin(x, x[1:, 0], invert=True)),
         "take": lambda x: x.take(torch.tensor([1, -2])),
         "index_reduce": lambda x: x.index_reduce(0, torch.tensor([2, 0]), x[:2], "amax"),

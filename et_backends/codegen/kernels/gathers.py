@@ -10,22 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from math import prod
+from math import inf, prod
 from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, i1, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.dialect.types import memref_type
-from et_backends.codegen.elements import element_of, is_float
+from et_backends.codegen.elements import element_of, is_float, width_of
 from et_backends.codegen.kernels.host import Host, Number, Operand
 from et_backends.codegen.kernels.pointwise import copy_kernel
 from et_backends.codegen.kernels.pointwise_rules import anchor_of, operator_name
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_backends.codegen.sizes import Size, count_of, normal, product, shape_of
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.literals import ui8
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = [
@@ -292,6 +293,19 @@ def _diagonal(op: SchemaOp) -> _Rows:
     return _Rows(shape_of(op.results[0]), 1, product(shape), place)
 
 
+def _unfold(op: SchemaOp) -> _Rows:
+    """Windows along a dimension, whose elements are the last one of the result."""
+    shape = shape_of(op.operands[0])
+    along, step = int(op.arg("dimension")) % len(shape), int(op.arg("step"))
+
+    def place(code: _Code, at: Sequence[Index]) -> Index:
+        *there, within = at
+        there[along] = code.b.add(code.b.mul(there[along], step), within)
+        return code.flat(there, shape)
+
+    return _Rows(shape_of(op.results[0]), 1, product(shape), place)
+
+
 def _sum_of(b: LoopBuilder, at: Sequence[Index], strides: Sequence[int], start: int) -> Index:
     place: Index = start
     for index, stride in zip(at, strides, strict=False):
@@ -328,12 +342,17 @@ def _slice(op: SchemaOp) -> _Rows:
 
 
 def _select(op: SchemaOp) -> _Rows:
-    shape = tensor_type(op.operands[0]).get_shape()
+    shape = shape_of(op.operands[0])
     only = int(op.arg("dim")) % len(shape)
     part = list(shape)
     part[only] = 1
-    chosen = int(op.arg("index")) % shape[only]
-    return _mapped(part, shape, [only], lambda code, _, index: code.b.add(index, chosen))
+    chosen = int(op.arg("index"))
+
+    def move(code: _Code, dim: int, index: Index) -> Index:
+        place = chosen if chosen >= 0 else code.b.sub(code.size(shape[dim]), -chosen)
+        return code.b.add(index, place)
+
+    return _mapped(part, shape, [only], move)
 
 
 GATHERS: Final[dict[str, Callable[[SchemaOp], _Rows]]] = {
@@ -347,6 +366,7 @@ GATHERS: Final[dict[str, Callable[[SchemaOp], _Rows]]] = {
     "repeat": _repeat,
     "roll": _roll,
     "slice_copy.Tensor": _slice,
+    "unfold_copy": _unfold,
 }
 """Operators whose result has elements of their first operand: by the place of each."""
 
@@ -355,6 +375,7 @@ SCATTERS: Final[dict[str, Callable[[SchemaOp], _Rows]]] = {
     "scatter.src": _by_elements,
     "scatter.value": _by_elements,
     "scatter_add": _by_elements,
+    "scatter_reduce.two": _by_elements,
     "select_scatter": _select,
     "slice_scatter": _slice,
 }
@@ -375,10 +396,53 @@ _ANY_SIZE: Final = frozenset(
         "scatter.src",
         "scatter.value",
         "scatter_add",
+        "scatter_reduce.two",
+        "select_scatter",
         "slice_copy.Tensor",
+        "slice_scatter",
+        "unfold_copy",
     }
 )
 """Operators of `GATHERS` and `SCATTERS` whose sizes may be known at run time only."""
+
+
+@dataclass(frozen=True)
+class _Reduction:
+    """How values for one place are combined with what is there, and with each other."""
+
+    floats: Callable[[SSAValue, SSAValue], Operation]
+    integers: Callable[[SSAValue, SSAValue], Operation]
+    of_none: float
+    """The value of no elements: of integers, the nearest that the type holds."""
+
+    def identity(self, element: Attribute) -> int | float:
+        """The value of no elements of a type."""
+        if is_float(element):
+            return self.of_none
+        most = 2 ** (width_of(element) - 1)
+        return int(max(-most, min(most - 1, self.of_none)))
+
+
+_SUM: Final = _Reduction(arith.AddfOp, arith.AddiOp, 0.0)
+_REDUCTIONS: Final = {
+    "sum": _SUM,
+    "prod": _Reduction(arith.MulfOp, arith.MuliOp, 1.0),
+    "amax": _Reduction(arith.MaximumfOp, arith.MaxSIOp, -inf),
+    "amin": _Reduction(arith.MinimumfOp, arith.MinSIOp, inf),
+}
+
+
+def _reduction(op: SchemaOp) -> _Reduction | None:
+    """How an operator of `SCATTERS` combines values; None where the last one is kept, and for means."""
+    match operator_name(op):
+        case "scatter_add":
+            return _SUM
+        case "index_put" if op.arg("accumulate"):
+            return _SUM
+        case "scatter_reduce.two":
+            return _REDUCTIONS.get(str(op.arg("reduce")))
+        case _:
+            return None
 
 
 def is_taken(op: SchemaOp) -> bool:
@@ -386,7 +450,7 @@ def is_taken(op: SchemaOp) -> bool:
     name = operator_name(op)
     known = [
         "start",
-        "end",
+        *([] if name == "slice_scatter" else ["end"]),  # the part says where it ends
         "step",
         "repeats",
         "shifts",
@@ -400,9 +464,10 @@ def is_taken(op: SchemaOp) -> bool:
         numbers = cast("Sequence[object]", given) if isinstance(given, Sequence) else [given]
         if any(isinstance(one, SSAValue) for one in numbers):
             return False
-    if not all(is_tensor(value.type) for value in op.operands):
+    tensors = [value for value in op.operands if is_tensor(value.type)]
+    if len(tensors) < len(op.operands) and name != "slice_scatter":
         return False
-    static = all(tensor_type(value).has_static_shape() for value in op.operands)
+    static = all(tensor_type(value).has_static_shape() for value in tensors)
     if not static and not takes_any_size(op):
         return False
     if not tensor_type(op.operands[0]).get_shape() and name not in ("gather", "scatter.src", "scatter.value"):
@@ -415,10 +480,11 @@ def is_taken(op: SchemaOp) -> bool:
         return False
     if name in ("index.Tensor", "index_put") and not _broadcasts(op):
         return False
-    if name in ("index_put", "scatter_add"):
-        adds = name == "scatter_add" or op.arg("accumulate")
-        return not adds or element_of(op.operands[0]) != i1
-    return True
+    if _reduction(op) is None:
+        return name != "scatter_reduce.two"
+    # A maximum of bytes without a sign is none of these.
+    untaken = {i1, ui8} if name == "scatter_reduce.two" else {i1}
+    return element_of(op.operands[0]) not in untaken
 
 
 def _broadcasts(op: SchemaOp) -> bool:
@@ -549,7 +615,8 @@ def scatter_kernel(host: Host, kernel: KernelOp) -> None:
         whole = [normal(count // width), width] if width is not None else [count]
         operands.append(Operand(host.buffer(outside[values]), whole))
     operands.append(Operand(host.buffer(result), [rows.count, rows.inner]))
-    adds = name == "scatter_add" or (name == "index_put" and bool(op.arg("accumulate")))
+    reduction = _reduction(op)
+    replaces = name == "scatter_reduce.two" and not op.arg("include_self")
     outer, rest = rows.sizes[: rows.apart], rows.sizes[rows.apart :]
 
     def build(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
@@ -561,7 +628,7 @@ def scatter_kernel(host: Host, kernel: KernelOp) -> None:
 
         def write(at: Sequence[Index]) -> None:
             place = rows.place(code, at)
-            if x is not None and width is not None and not adds:
+            if x is not None and width is not None and reduction is None:
                 row = b.quotient(_value_at(code, op, rows, sizes, at, 0), width)
                 _copy(b, host.lanes, x, row, y, place, width)
                 return
@@ -571,14 +638,20 @@ def scatter_kernel(host: Host, kernel: KernelOp) -> None:
                 else:
                     read = _value_at(code, op, rows, sizes, at, inner.index)
                     value = b.element(x, [read] if width is None else code.split(read, width))
-                if adds:
+                if reduction is not None:
                     before = b.element(y, [place, inner.index])
-                    add = arith.AddfOp if is_float(element) else arith.AddiOp
-                    value = b.value(add(before, value))
+                    combine = reduction.floats if is_float(element) else reduction.integers
+                    value = b.value(combine(before, value))
                 b.set_element(value, y, [place, inner.index])
 
         def sequence(row: Index) -> None:
             """Write the rows of a place of the outer dimensions."""
+            if reduction is not None and replaces:
+                # What is there is none of the values.
+                start = b.number(reduction.identity(element), element)
+                with b.for_(0, code.count(rest)) as loop, _where_some(b, rows, y):
+                    place = rows.place(code, [*code.places(row, outer), *code.places(loop.index, rest)])
+                    b.set_element(start, y, [place, 0])
             with b.for_(0, code.count(rest)) as loop, _where_some(b, rows, y):
                 write([*code.places(row, outer), *code.places(loop.index, rest)])
 

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_backends.codegen.dialect import CompareOp, SelectOp
-from et_backends.codegen.dialect.types import vector_type
+from et_backends.codegen.dialect.types import vector_of, vector_type
 from et_backends.codegen.elements import element_of, in_registers, is_float, is_integer, width_of
 from et_backends.codegen.loop_builder import LoopBuilder
 from et_ir.dialects.schema import SchemaOp
@@ -39,6 +39,9 @@ def converted(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attrib
         number = b.number(0, value.type)
         return b.value(CompareOp("une" if is_float(source) else "ne", value, number))
     signed = source not in (i1, ui8)
+    if is_float(source) and is_float(target):
+        wide = vector_of(*vector_type(value).get_shape(), element=target)
+        return b.value((arith.ExtFOp if width_of(target) > width_of(source) else arith.TruncFOp)(value, wide))
     if is_float(target):
         return b.convert("sitofp" if signed else "uitofp", value, target)
     bits = width_of(target)

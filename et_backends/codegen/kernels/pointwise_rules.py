@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import f32, i1, i32
+from xdsl.dialects.builtin import f32, f64, i1, i32
 from xdsl.ir import Attribute, SSAValue
 
 from et_backends.codegen.dialect import CompareOp, KernelOp, SelectOp
-from et_backends.codegen.elements import ELEMENTS, element_of, is_float, is_integer, promoted
+from et_backends.codegen.elements import MOVED, element_of, is_float, is_integer, promoted
 from et_backends.codegen.kernels.float_rules import FLOATS
 from et_backends.codegen.kernels.integer_rules import (
     INTEGERS,
@@ -77,13 +77,15 @@ def rule_of(op: SchemaOp) -> tuple[Rule, Attribute] | None:
         return (quantization_rule, f32) if quantizes(op) else None
     elements = [element_of(operand) for operand in op.operands if is_tensor(operand.type)]
     result = element_of(op.results[0])
-    if not set(ELEMENTS).issuperset([*elements, result]):
+    if not set(MOVED).issuperset([*elements, result]):
+        return None
+    if f64 in (*elements, result) and (name not in _DOUBLES or (f64 in elements and is_integer(result))):
         return None
     if name.startswith("logical_"):
         computed = i1
     elif name in COMPARISONS:
         computed = promoted(elements)
-        if isinstance(op.arg("other") if name.endswith("Scalar") else None, float) and computed != f32:
+        if isinstance(op.arg("other") if name.endswith("Scalar") else None, float) and not is_float(computed):
             computed = f32
         elif computed == i1 and name not in MASKS:
             computed = i32
@@ -476,6 +478,25 @@ POINTWISE: Final[dict[str, Rule]] = {
     "where.self": _where,
 }
 """Rules of operators that are computed in f32."""
+
+_DOUBLES: Final = frozenset(
+    {
+        *COMPARISONS,
+        *(f"{name}.{kind}" for name in ("add", "div", "mul", "sub") for kind in ("Scalar", "Tensor")),
+        "_to_copy",
+        "abs",
+        "dim_order_ops._to_dim_order_copy",
+        "expand_copy",
+        "full_like",
+        "neg",
+        "reciprocal",
+        "relu",
+        "rsub.Scalar",
+        "sqrt",
+        "where.self",
+    }
+)
+"""Operators that are computed in f64, too: those that are no polynomials, whose coefficients are for f32."""
 
 FUNCTIONS: Final = frozenset(
     {

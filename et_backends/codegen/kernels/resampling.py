@@ -28,7 +28,6 @@ __all__ = [
     "Axis",
     "Indices",
     "axes_of",
-    "takes_any_size",
     "takes_maximum",
     "takes_pixels",
 ]
@@ -82,20 +81,6 @@ class Axis:
     divisors: Floats | None = None
     """Divisors of the sums, `[out]`: the factor of this dimension."""
     apart: int = 1
-
-
-def takes_any_size(op: SchemaOp) -> bool:
-    """Whether an op of `RESIZES` goes by the same factors at all sizes.
-
-    The nearest neighbors of a dimension that keeps or doubles its size are at the ratio of the sizes where torch takes
-    one of its two kernels, and at the given factor where it takes the other one (`et_ops.resampling`): that is the same
-    only if no other factor gives these sizes.
-    """
-    name = operator_name(op)
-    return name in RESIZES and (
-        "nearest" not in name
-        or all(factor is None or factor < 1 or factor == int(factor) for factor in factors_of(op))
-    )
 
 
 def takes_maximum(op: SchemaOp) -> bool:

@@ -20,8 +20,11 @@ from et_backends.codegen.kernels.panels import PANEL
 from et_backends.codegen.kernels.pointwise_rules import anchor_of, mul, operator_name
 from et_backends.codegen.kernels.taps import Tap, Taps
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_backends.codegen.sizes import product, shape_of
+from et_backends.codegen.sizes import Size, product, shape_of
+from et_ir.dialects.edge.attributes import is_channels_last
 from et_ir.dialects.edge.resampling import factors_of
+from et_ir.dialects.schema.tensors import tensor_type
+from et_ops.resampling import FEWEST_CHANNELS, LARGEST_SUM
 
 __all__ = ["sized_resize_kernel"]
 
@@ -37,7 +40,8 @@ def sized_resize_kernel(host: Host, kernel: KernelOp) -> None:
     epilogue = Epilogue(kernel, anchor, pixels, channels)
     linear = "bilinear" in operator_name(anchor)
     corners = linear and bool(anchor.arg("align_corners"))
-    shapes = [_Shape(linear, corners, factor) for factor in factors_of(anchor)]
+    by_sizes = is_channels_last(tensor_type(image)) and _has_many(channels)
+    shapes = [_Shape(linear, corners, factor, by_sizes) for factor in factors_of(anchor)]
     operands = [
         Operand(host.buffer(outside[image]), [batch, in_height, in_width, channels]),
         *epilogue.operands(host),
@@ -54,6 +58,10 @@ def sized_resize_kernel(host: Host, kernel: KernelOp) -> None:
     host.call("resize", operands, build)
 
 
+def _has_many(channels: Size) -> bool:
+    return isinstance(channels, int) and channels >= FEWEST_CHANNELS
+
+
 @dataclass(frozen=True)
 class _Shape:
     """The parameters that the code for a dimension depends on."""
@@ -62,6 +70,8 @@ class _Shape:
     corners: bool
     factor: float | None
     """That of the sizes, if it is given."""
+    by_sizes: bool
+    """Whether nearest neighbors of a dimension that keeps or doubles its size go by the sizes, also of large images."""
 
 
 def _build(
@@ -74,8 +84,9 @@ def _build(
 ) -> None:
     height, width = sizes
     channels = b.dim(y, 1)
+    is_small = b.below(b.add(height, width), LARGEST_SUM + 1)
     down, across = (
-        _Axis(b, shape, b.dim(x, 1 + axis), size)
+        _Axis(b, shape, b.dim(x, 1 + axis), size, is_small)
         for axis, (shape, size) in enumerate(zip(shapes, sizes, strict=True))
     )
     with b.parallel(b.mul(b.dim(x, 0), height)) as row:
@@ -115,8 +126,8 @@ def _weighted(b: LoopBuilder, taps: Sequence[Tap], values: Sequence[SSAValue]) -
 class _Axis:
     """A dimension of the image and of the result."""
 
-    def __init__(self, b: LoopBuilder, shape: _Shape, source: Index, target: Index):
-        self._b, self._shape = b, shape
+    def __init__(self, b: LoopBuilder, shape: _Shape, source: Index, target: Index, is_small: SSAValue):
+        self._b, self._shape, self._is_small = b, shape, is_small
         self._last = b.sub(source, 1)
         self._taps = Taps(b)
         self._kept = b.value(arith.CmpiOp(b.index(source), b.index(target), "eq"))
@@ -133,8 +144,13 @@ class _Axis:
         if shape.factor is not None and shape.factor > 0:
             step = b.number(float(np.float32(1.0 / shape.factor)), f32)
         else:
-            step = b.value(arith.DivfOp(b.to_float(source), b.to_float(target)))
+            return b.value(arith.DivfOp(b.to_float(source), b.to_float(target)))
         if not shape.linear:
+            # One of torch's kernels copies and repeats pixels there (`et_ops.resampling`).
+            for times in (1, 2):
+                alike = b.value(arith.CmpiOp(b.index(b.mul(source, times)), b.index(target), "eq"))
+                chosen = alike if shape.by_sizes else b.value(arith.AndIOp(alike, self._is_small))
+                step = b.value(arith.SelectOp(chosen, b.number(1.0 / times, f32), step))
             return step
         # A size that is kept is copied by torch, whatever the factor.
         return b.value(arith.SelectOp(self._kept, b.number(1.0, f32), step))

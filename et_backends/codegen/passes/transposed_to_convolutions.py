@@ -117,7 +117,7 @@ class _ToConvolution(RewritePattern):
         rank = tensor_type(image).get_num_dims() - 2
         if (
             not op.arg("transposed")
-            or rank not in (1, 2)
+            or rank not in (1, 2, 3)
             or tensor_type(image).has_static_shape()
             or not (has_known_sizes(image) and has_known_sizes(op.results[0]))
             or filters is None

@@ -18,8 +18,11 @@ from et_backends.codegen.object_code import INSTRUCTION_SETS, require_llvm
 from et_backends.codegen.passes.choose_algorithms import ALGORITHMS
 from et_backends.codegen.passes.creations_to_constants import CreationsToConstantsPass
 from et_backends.codegen.passes.fuse_bands import CACHE
+from et_backends.codegen.passes.numbers_to_tensors import NumbersToTensorsPass
+from et_backends.codegen.passes.pads_to_concatenations import PadsToConcatenationsPass
 from et_backends.codegen.passes.signals_to_images import SignalsToImagesPass
 from et_backends.codegen.passes.transposed_to_convolutions import TransposedToConvolutionsPass
+from et_backends.codegen.passes.volumes_to_images import VolumesToImagesPass
 from et_backends.codegen.sizes import (
     Known,
     has_known_sizes,
@@ -62,6 +65,7 @@ MOST_SORTED: Final = 512
 
 class _Support(KernelSupport):
     takes_tables = True
+    takes_doubles = True
 
     def refusal(self, op: Operation) -> Diagnostic | None:
         found = super().refusal(op)
@@ -137,15 +141,17 @@ class NativePartitioner(OperatorPartitioner):
 
     def passes(self) -> Sequence[ModulePass]:
         by_operator: dict[str, Sequence[ModulePass]] = {
-            "convolution": [TransposedToConvolutionsPass(), SignalsToImagesPass()],
+            "convolution": [TransposedToConvolutionsPass(), VolumesToImagesPass(), SignalsToImagesPass()],
+            "cat": [PadsToConcatenationsPass()],
             "expand": [CreationsToConstantsPass()],
         }
-        return [
+        chosen = [
             one
             for name, passes in by_operator.items()
             if is_chosen(name, self.only, self.without)
             for one in passes
         ]
+        return chosen if self.only else [NumbersToTensorsPass(), *chosen]
 
     def support(self, method: FuncOp) -> KernelSupport:
         return _Support(method, self.only, self.without)

@@ -10,7 +10,7 @@ from operator import add, and_, eq, ge, gt, le, lt, mul, ne, or_, sub, xor
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, as_module, check, compiled
+from native_modules import SETS, as_module, check, compiled, run
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.runtime import Runtime
@@ -63,6 +63,51 @@ def test_conversions(source: torch.dtype, target: torch.dtype):
     # Of floats those that all types have.
     x = torch.linspace(0, 127, 77) if source == torch.float32 else numbers(source, 77)
     exact(lambda x: x.to(target), x)
+
+
+@pytest.mark.parametrize("length", [1, 67])
+def test_doubles(length: int):
+    """Basic arithmetic, comparisons, conversions and moves, with nothing left to the runtime."""
+
+    def function(x: torch.Tensor, y: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+        z = x.double() / 3 + y
+        less = torch.where((z < y) | (y == 0.1), -z, z.abs().sqrt() * 0.7)
+        moved = torch.cat([less.reshape(-1, 1), (i.double() - 0.5 * less)[:, None]], 1).transpose(0, 1)
+        return moved.flip(0)[:, : x.shape[0]] - torch.full_like(y, 0.3)
+
+    torch.manual_seed(0)
+    x, y, i = torch.randn(length), torch.randn(length).double(), torch.randint(-9, 9, (length,))
+    y[0] = 0.1
+    for module in (function, lambda *given: function(*given).float()):
+        near(module, x, y, i)
+
+
+def test_doubles_in_kernels_of_floats():
+    """What converts them is computed with a product, a sum or a convolution."""
+    linear, convolution = torch.nn.Linear(9, 20), torch.nn.Conv2d(2, 5, 3)
+
+    class Mixed(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.convolution = linear, convolution
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            rows = self.linear((x / 3).float()).double() * 0.5
+            shares = torch.softmax((x * 2).float(), -1).double().neg()
+            image = self.convolution((y + 1).float()).double() * 3
+            return torch.cat([rows.reshape(-1), shares.reshape(-1), image.reshape(-1)])
+
+    torch.manual_seed(0)
+    with torch.no_grad():
+        near(Mixed(), torch.randn(6, 9).double(), torch.randn(1, 2, 7, 6).double(), tolerance=1e-5)
+
+
+def near(module: Callable[..., torch.Tensor], *inputs: torch.Tensor, tolerance: float = 1e-14) -> None:
+    """Compare with torch in the precision of f64; a product and a sum may be rounded once."""
+    found = torch.from_numpy(run(compiled(as_module(module), inputs, SETS[0]), inputs))
+    torch.testing.assert_close(
+        found, module(*inputs), rtol=max(tolerance, torch.finfo(found.dtype).eps), atol=tolerance
+    )
 
 
 @pytest.mark.parametrize("target", [one for one in TYPES if not one.is_floating_point], ids=str)

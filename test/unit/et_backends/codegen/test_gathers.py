@@ -79,6 +79,17 @@ GATHERS = [
 SCATTERS = [
     pytest.param(lambda x, i, v: x.scatter(1, i, v), (3, 7), (7, 2, 4), (5, 6), id="scatter"),
     pytest.param(lambda x, i, v: x.scatter_add(1, i, v), (3, 7), (7, 2, 30), (3, 30), id="scatter_add"),
+    *(
+        pytest.param(
+            lambda x, i, v, reduce=reduce, own=own: x.scatter_reduce(0, i, v, reduce, include_self=own),
+            (7, 5),
+            (7, 6, 3),
+            (6, 4),
+            id=f"{reduce}{'' if own else '-of-new'}",
+        )
+        for reduce in ("sum", "prod", "amax", "amin")
+        for own in (True, False)
+    ),
     pytest.param(lambda x, i, v: x.index_put((i,), v), (9, 33), (9, 1), (1, 33), id="index_put"),
     pytest.param(
         lambda x, i, v: x.index_put((i,), v, accumulate=True), (9, 33), (9, 20), (20, 33), id="index_put-adds"

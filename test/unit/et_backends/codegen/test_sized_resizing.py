@@ -11,9 +11,6 @@ from native_modules import SETS, lowered, run
 from support.programs import Calls, exported
 from torch.export import Dim
 
-from et_backends.native.compiler import NativePartitioner
-from et_ir import to_edge_transform_and_lower
-
 RESIZES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "nearest, doubled": lambda x: F.interpolate(x, scale_factor=2.0),
     "nearest, smaller": lambda x: F.interpolate(x, scale_factor=(0.5, 3.0)),
@@ -57,8 +54,13 @@ def test_infinities_of_a_size_that_is_kept() -> None:
     torch.testing.assert_close(torch.from_numpy(run(file, (x,))), module(x), equal_nan=True)
 
 
-def test_factors_whose_neighbors_depend_on_the_kernel_that_torch_takes() -> None:
-    module = Calls(lambda x: F.interpolate(x, scale_factor=1.3))
-    program = exported(module, torch.randn(1, 3, 7, 9), dynamic_shapes=((SHAPES,),))
-    edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=[SETS[0]]))
-    assert "edge.upsample_nearest2d.vec" in [op.name for op in edge.module.walk()]
+@pytest.mark.parametrize("factor", [1.125, 2.1, 1.3])
+def test_neighbors_that_depend_on_the_kernel_that_torch_takes(factor: float) -> None:
+    """Of a dimension that is kept or doubled: by the sizes for small images, else by the factor."""
+    torch.manual_seed(0)
+    module = Calls(lambda x: F.interpolate(x, scale_factor=factor))
+    shapes = {2: Dim("height", min=2, max=24), 3: Dim("width", min=2, max=140)}
+    file = lowered(exported(module, torch.randn(1, 5, 7, 11), dynamic_shapes=((shapes,),)), SETS[0])
+    for height, width in ((7, 11), (4, 130), (3, 7), (5, 140), (9, 4), (2, 3)):
+        x = torch.randn(1, 5, height, width)
+        torch.testing.assert_close(torch.from_numpy(run(file, (x,))), module(x), rtol=0, atol=0)

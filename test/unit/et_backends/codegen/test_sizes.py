@@ -56,6 +56,13 @@ def attention(x: torch.Tensor) -> torch.Tensor:
     return functional.scaled_dot_product_attention(heads, heads, heads).transpose(1, 2).reshape(x.shape)
 
 
+def _replaced(x: torch.Tensor) -> torch.Tensor:
+    """Neighbors written over all places of a copy but the outer ones."""
+    made = x * 2
+    made[:, 1:-1] = x[:, 2:]
+    return made + 1
+
+
 def seeded(module: nn.Module) -> nn.Module:
     torch.manual_seed(0)
     for parameter in module.parameters():
@@ -110,6 +117,27 @@ CASES = {
     "slice of a number": Case(lambda x: x[:, :2] + x[:, -2:], [("b", "n", 3)]),
     "slice to a size": Case(lambda x, y: x[:, : y.shape[0]] + y, [(4, 80), ("n",)]),
     "slice of a size at the end": Case(lambda x, y: x[:, -y.shape[0] :] + y, [(4, 80), ("n",)]),
+    "windows": Case(lambda x: x.unfold(1, 3, 2) * 2, [("b", "n")]),
+    "windows across rows": Case(
+        lambda x: x.unfold(0, 3, 1).sum(-1) + x.unfold(0, 3, 1)[..., 0], [("n", "b", 3)]
+    ),
+    "pad": Case(lambda x: functional.pad(x, (2, 0, 1, 3), value=0.5) * 2, [("b", "n", 3)]),
+    "pad and cut": Case(lambda x: functional.pad(x, (-1, 2)).exp(), [("b", "n")]),
+    "pixels shuffled": Case(lambda x: functional.pixel_shuffle(x, 2) * 2, [("b", 8, "n", 5)]),
+    "pixels of a batch shuffled": Case(lambda x: functional.pixel_unshuffle(x, 2) + 1, [("b", 2, 6, 4)]),
+    "channels shuffled": Case(lambda x: torch.channel_shuffle(x, 2) + 1, [("b", 6, "n", 2)]),
+    "part replaced": Case(lambda x, y: torch.slice_scatter(x * 2, y, 1, 1, 4), [("b", "n", 3), ("b", 3, 3)]),
+    "part of any size replaced": Case(lambda x: _replaced(x), [("b", "n", 3)]),
+    "every other replaced": Case(
+        lambda x: torch.slice_scatter(x * 2, x[..., ::2] + 1, 2, 0, None, 2), [("b", 3, "n")]
+    ),
+    "rows of a size replaced": Case(
+        lambda x, y: torch.slice_scatter(x * 2, y + 1, 0, 2, 2 + y.shape[0]), [(80, 4), ("n", 4)]
+    ),
+    "place replaced": Case(
+        lambda x, y: torch.select_scatter(torch.select_scatter(x * 2, y, 1, 2), y + 1, 1, -1),
+        [("b", "n", 3), ("b", 3)],
+    ),
     "select": Case(lambda x: x[:, -1] + x[:, 0], [("b", "n", 3)]),
     "halves": Case(lambda x: torch.cat([-x[..., 4:], x[..., :4]], -1), [("b", "n", 8)]),
     "view": Case(lambda x: x.reshape(-1, 4).sum(0) * x.reshape(x.shape[0], -1).sum(), [("b", "n", 4)]),
@@ -129,6 +157,13 @@ CASES = {
     "points": Case(seeded(nn.Sequential(nn.Conv2d(7, 18, 1), nn.ReLU())), [("b", 7, "n", 6)]),
     "depthwise": Case(seeded(nn.Conv2d(19, 19, 3, 1, 1, groups=19)), [("b", 19, "n", "n")]),
     "depthwise with steps": Case(seeded(nn.Conv2d(8, 8, 3, 2, groups=8)), [(1, 8, "n", 13)]),
+    "volumes": Case(seeded(nn.Conv3d(3, 8, 3, padding=1)), [("b", 3, 5, "n", 4)]),
+    "volumes of any depth": Case(
+        seeded(nn.Conv3d(4, 6, (2, 3, 1), (2, 1, 2), (3, 0, 1), (2, 1, 1), groups=2)), [(2, 4, "n", 6, 5)]
+    ),
+    "depthwise of volumes": Case(seeded(nn.Conv3d(5, 5, 3, groups=5, bias=False)), [("b", 5, "n", 6, 5)]),
+    "points of volumes": Case(seeded(nn.Conv3d(3, 8, 1)), [("b", 3, 4, "n", 4)]),
+    "volumes transposed": Case(seeded(nn.ConvTranspose3d(3, 4, 3, 2, 1, 1)), [("b", 3, 5, "n", 4)]),
     "largest of windows": Case(lambda x: functional.max_pool2d(x, 3, 2, 1), [("b", 5, "n", "n")]),
     "average of windows": Case(lambda x: functional.avg_pool2d(x, 3, 2, 1), [("b", 5, "n", "n")]),
     "average without borders": Case(
@@ -217,6 +252,10 @@ LOOKUPS = {
     "scattered": Lookup(lambda x, i: x.scatter(1, i, x * 3), [4, "n"], [4, 1], 1),
     "scattered number": Lookup(lambda x, i: x.scatter(0, i, 2.5) * 2, ["n", "b", 3], [1, "b", 2]),
     "added": Lookup(lambda x, i: x.scatter_add(0, i, x + 1), ["n", 6], ["b", 5]),
+    "largest of each": Lookup(lambda x, i: x.scatter_reduce(0, i, x * 2, "amax"), ["n", "b"], ["b", "b"]),
+    "products of each": Lookup(
+        lambda x, i: x.scatter_reduce(0, i, x * 2, "prod", include_self=False), ["n", "b"], ["b", "b"]
+    ),
     "put": Lookup(lambda x, i: torch.index_put(x, [i], x[:1] * 2), ["n", 3, 7], [1], 0, wraps=True),
     "put and added": Lookup(
         lambda x, i: torch.index_put(x, [i], x[:1] + 1, accumulate=True), ["n", "b", 4], [6], 0, wraps=True
@@ -307,6 +346,42 @@ def test_integers_are_inputs_of_a_partition(name: str) -> None:
     for start, row in ((4, 2), (0, 10), (8, 0), (8, 1), (3, 1)):
         given = inputs[0], torch.tensor(start), torch.tensor(row)
         torch.testing.assert_close(method.execute(given)[0], module(*given))
+
+
+NUMBERS: dict[str, tuple[Callable[..., Any], torch.Tensor, set[str]]] = {
+    "size": (
+        lambda x, n: torch.softmax(x * x.shape[0], 0) + x.shape[0] / 4,
+        torch.tensor(0),
+        {"scalar_tensor", "sym_size.int"},
+    ),
+    "size for all elements": (
+        lambda x, n: x.new_full((x.shape[0], 21), x.shape[0]) * x,
+        torch.tensor(0),
+        {"scalar_tensor", "sym_size.int"},
+    ),
+    "integer": (lambda x, n: x * n.item() - n.item(), torch.tensor(3), set()),
+    "integer in a row": (lambda x, n: (x + 1) * n.item(), torch.tensor([3]), set()),
+    "float": (lambda x, n: (x * 2 > n.item()) | (x < n.item()), torch.tensor(0.25), set()),
+    "largest": (lambda x, n: x / x.abs().amax().item(), torch.tensor(0), set()),
+    "float for all elements": (lambda x, n: torch.full((21,), n.item()) + x, torch.tensor(0.25), set()),
+    "integers by an integer": (lambda x, n: torch.arange(21) * n.item() + x, torch.tensor(3), set()),
+}
+"""Functions that compute with a number that is known at run time only, and what stays outside of the partition."""
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_are_known_at_run_time_only(name: str) -> None:
+    function, number, left = NUMBERS[name]
+    module = as_module(function)
+    program = torch.export.export(module, (torch.randn(9, 21), number), dynamic_shapes=(({0: LENGTH}, None),))
+    edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=sets()))
+    found = {op.name.removeprefix("edge.") for op in edge.module.walk() if op.name.startswith("edge.")}
+    assert found == left
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+    for length, given in ((9, number), (5, number * 2), (70, -number)):
+        x = torch.randn(length, 21)
+        torch.testing.assert_close(method.execute([x, given])[0], module(x, given))
 
 
 def methods_of(case: Case | Lookup) -> list[tuple[str, Method]]:

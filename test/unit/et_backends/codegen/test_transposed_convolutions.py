@@ -16,7 +16,7 @@ from et_backends.codegen.passes.transposed_to_convolutions import TransposedToCo
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_vm.runtime import Runtime
 
-LAYERS = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d}
+LAYERS = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d, 3: nn.ConvTranspose3d}
 
 
 def arguments(seed: int, rank: int) -> dict[str, Any]:
@@ -48,12 +48,12 @@ def test_any_arguments(rank: int, seed: int) -> None:
     torch.manual_seed(seed)
     module = LAYERS[rank](4, 6, **arguments(seed, rank)).eval()
     sizes = {2 + dim: Dim(f"s{dim}", min=8, max=20) for dim in range(rank)}
-    x = torch.randn(2, 4, *(9, 11)[:rank])
+    x = torch.randn(2, 4, *(9, 11, 8)[:rank])
     edge = to_edge(exported(module, x, dynamic_shapes=({0: Dim("batch", max=3), **sizes},)))
     edge = edge.transform([TransposedToConvolutionsPass()])
     assert [op.arg("transposed") for op in edge.module.walk() if op.name == "edge.convolution"] == [False]
     file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
     method = Runtime().load_program(file, poison=True).load_method("forward")
-    for given in (x, torch.randn(1, 4, *(20, 8)[:rank])):
+    for given in (x, torch.randn(1, 4, *(20, 8, 9)[:rank])):
         (got,) = method.execute([given])
         assert_accurate(got, truth_of(module, given))

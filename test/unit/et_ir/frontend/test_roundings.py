@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, cast
 
 import pytest
@@ -57,7 +58,9 @@ def test_results_of_floats(name: str, place: int) -> None:
 
 def test_what_floats_round_stays() -> None:
     for number in (
-        ToFloat(S) * 0.1,
+        ToFloat(S) * 1.1,
+        ToFloat(U) * 1.3,
+        ToFloat(S) * math.pi,
         FloatTrueDiv(ToFloat(S), 0.3),
         IntTrueDiv(S, 3) * 3.0,
         IntTrueDiv(1, S),
@@ -65,6 +68,24 @@ def test_what_floats_round_stays() -> None:
         sympy.sqrt(S),
     ):
         assert whole_number("ceil", number) is None
+
+
+@pytest.mark.parametrize("factor", [0.1, 0.3, 0.7, 1.1, 1.15, 1.3, 1.4, 2.1, 2.7, 1 / 3, 0.625])
+@pytest.mark.parametrize("name", ["ceil", "floor", "trunc"])
+def test_decimals(name: str, factor: float) -> None:
+    """Products are exact on the side of an integer on which the float is of the decimal, or near it on both."""
+    found = whole_number(name, ToFloat(S) * factor)
+    if found is None:
+        assert any(
+            FUNCTIONS[name](n * factor)
+            != FUNCTIONS[name](cast(Any, Fraction(n) * Fraction(factor).limit_denominator(1000)))
+            for n in range(1, 100_000)
+        )
+        return
+    made = expression_of(found)
+    assert isinstance(made, Expression)
+    for value in (*range(1, 3000), *range(2**20, 2**20 + 1000), *range(2**34, 2**34 + 1000)):
+        assert made.evaluate({str(S): value}) == FUNCTIONS[name](value * factor), value
 
 
 def test_known_differences() -> None:
