@@ -20,6 +20,7 @@ from torch.utils import _pytree as pytree
 
 from et_ir.frontend.exported import in_evaluation, input_names, is_exported
 from et_ir.frontend.sources import node_module_path
+from et_ir.quantization.bias_correction import correct_biases
 from et_ir.quantization.calibration import Calibration, converted
 from et_ir.quantization.graphs import copy_with_same_weights, kept_state, writes_to_shared
 from et_ir.quantization.layers import compare_layers
@@ -126,6 +127,9 @@ def quantize_and_measure(
         run = Calibration(chosen, keywords, batches, keep_float, exported)
         measured = run.measured(module, coarse)
         prepared = measured.prepared if made is module else run.calibrated(made, measured.coarse)
+        shifts = correct_biases(prepared, given, keywords)
+        if made is module:
+            measured.sensitivities.correct({layer.name: shift for layer, shift in shifts.items()})
         graph = converted(prepared)
         layers = compare_layers(measured.plain, graph, batches, keywords, measured.reference)
     found = QuantizedModule(graph, (*left, *measured.unquantized), tuple(layers))
