@@ -2,7 +2,8 @@
 
     python -m bench.accuracy [--networks …] [--candidates …]
 
-"SQNR" is the ratio of signal to noise of all results over the inputs, in dB, against the module in floats; "kept" is
+"SQNR" is the ratio of signal to noise over the inputs, in dB, against the module in floats, where the results of a
+module count alike; "kept" is
 the number of inputs whose answer, such as the class, is that of floats; "time" is that of quantization, relative to
 torchao's. Inputs and calibration data are different parts of photographs and do not change. Candidates:
 
@@ -76,7 +77,9 @@ def crops(names: Sequence[str], size: int, per_photo: int, offset: int) -> Tenso
         photo = np.asarray(load_sample_image(name) if name.endswith(".jpg") else getattr(data, name)())
         height, width = photo.shape[:2]
         for number in range(offset, offset + per_photo):
-            across, down, zoom = ((number * step + 0.5) % 1.0 for step in (0.754877666, 0.569840291, 0.618033989))
+            across, down, zoom = (
+                (number * step + 0.5) % 1.0 for step in (0.754877666, 0.569840291, 0.618033989)
+            )
             side = min(int(size * (0.5 + zoom)), height, width)
             top, left = int(down * (height - side)), int(across * (width - side))
             part = Image.fromarray(photo[top : top + side, left : left + side])
@@ -139,7 +142,9 @@ def mtcnn_onet() -> Network:
     module = ONet()
     module.load_state_dict(torch.load(Path(found.origin).parent / "data" / "onet.pt", weights_only=True))
 
-    parts = torch.from_numpy(lfw_subset())[:, None].float()  # 100 faces, then 100 parts without a face, 25 x 25 gray
+    parts = torch.from_numpy(lfw_subset())[
+        :, None
+    ].float()  # 100 faces, then 100 parts without a face, 25 x 25 gray
     pixels = torch.nn.functional.interpolate(parts, (48, 48), mode="bilinear").expand(-1, 3, -1, -1) * 255
     inputs = list(((pixels - 127.5) * 0.0078125).contiguous().split(1))
     return Network(
@@ -219,9 +224,7 @@ def nncf(*, fast: bool) -> Callable[[Network], Run]:
         data = nncf.Dataset([x.numpy() for x in network.calibration])
         # What it reports is not the table.
         nncf.set_log_level(logging.ERROR)
-        made = nncf.quantize(
-            model, data, fast_bias_correction=fast, subset_size=len(network.calibration)
-        )
+        made = nncf.quantize(model, data, fast_bias_correction=fast, subset_size=len(network.calibration))
         compiled = openvino.compile_model(made, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 
         def run(x: Tensor) -> list[Tensor]:
@@ -240,3 +243,85 @@ CANDIDATES: Final[dict[str, tuple[Callable[[Network], Run], tuple[str, ...]]]] =
     "NNCF, full correction": (nncf(fast=False), ("nncf", "openvino")),
 }
 """Candidates by name, and the modules that they need."""
+
+
+# -- figures
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Accuracy of a candidate on a network, and the seconds that quantization took."""
+
+    sqnr: float
+    """Of all results over all inputs, each scaled to the energy of floats, in dB."""
+    kept: int
+    seconds: float
+
+
+def measured(name: str, network: Network, wanted: Sequence[list[Tensor]]) -> Figures:
+    """Those of a candidate."""
+    start = time.perf_counter()
+    run = CANDIDATES[name][0](network)
+    seconds = time.perf_counter() - start
+    found = [run(x) for x in network.inputs]
+    lost = 0.0
+    for results in zip(
+        *(zip(one, other, strict=True) for one, other in zip(wanted, found, strict=True)), strict=True
+    ):
+        signal = sum(float(one.double().square().sum()) for one, _ in results)
+        error = sum(float((one.double() - other.double()).square().sum()) for one, other in results)
+        lost += error / signal
+    kept = sum(network.answer(one) == network.answer(other) for one, other in zip(wanted, found, strict=True))
+    return Figures(-10 * math.log10(lost / len(wanted[0])) if lost else math.inf, kept, seconds)
+
+
+def check_installed(networks: Sequence[str], candidates: Sequence[str]) -> None:
+    """Raise `SystemExit` with the modules that are missing."""
+    needed = [NETWORKS[name][1] for name in networks] + [CANDIDATES[name][1] for name in candidates]
+    missing = sorted({one for modules in needed for one in modules if find_spec(one) is None})
+    if missing:
+        raise SystemExit(f"not installed: {', '.join(missing)}; see the docstring of bench/accuracy.py")
+
+
+def main() -> None:
+    """Measure what the arguments name."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--networks", nargs="*", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--candidates", nargs="*", choices=CANDIDATES, default=list(CANDIDATES))
+    arguments = parser.parse_args()
+    check_installed(arguments.networks, arguments.candidates)
+    warnings.simplefilter("ignore")
+    import torch
+
+    torch.manual_seed(0)
+    rows: list[list[str]] = []
+    gains: list[float] = []
+    for label in arguments.networks:
+        network = NETWORKS[label][0]()
+        run = of_module(network.module)
+        wanted = [run(x) for x in network.inputs]
+        figures = {
+            name: measured(name, network, wanted) for name in progress(arguments.candidates, f"{label}: ")
+        }
+        base = figures["PT2E"].seconds if "PT2E" in figures else math.nan
+        rows += [
+            [label, name, f"{one.sqnr:.1f}", f"{one.kept} of {len(wanted)}", f"{one.seconds / base:.2f}"]
+            for name, one in figures.items()
+        ]
+        others = [one.sqnr for name, one in figures.items() if name not in MODES]
+        if others and "int8" in figures:
+            gains.append(figures["int8"].sqnr - max(others))
+    print_table(["network", "candidate", "SQNR (dB)", "kept", "time"], rows)
+    if gains:
+        mean, least = statistics.mean(gains), min(gains)
+        reached = "reached" if mean >= GOAL_MEAN and least >= GOAL_LEAST else "MISSED"
+        print(
+            f"int8 above the best of the others: {mean:.1f} dB in the mean (goal {GOAL_MEAN:g}), "
+            f"at least {least:.1f} dB (goal {GOAL_LEAST:g}): {reached}"
+        )
+
+
+if __name__ == "__main__":
+    main()

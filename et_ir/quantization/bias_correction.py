@@ -164,7 +164,7 @@ def _bytes(value: Any) -> int:
 
 
 def _shift(pairs: Sequence[tuple[Tensor, Tensor]], behind: int) -> Tensor | None:
-    """Means of the results in floats less those of rounded ones by channels, shrunk by their noise; `None` if all are 0.
+    """Means by channels of results in floats less those of rounded ones, shrunk by their noise; `None` if all are 0.
 
     So many dimensions are behind that of the channels. A sample is an index of the first dimension, or all results
     where that is the one of channels.

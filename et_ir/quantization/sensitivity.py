@@ -200,9 +200,7 @@ class Sensitivities:
         }
 
     def _together(self, exact: list[Values]) -> dict[Node, _Noise]:
-        return self._noise(
-            self._run.observers.union(self._run.shifts), _NOWHERE, exact, everywhere=True
-        )
+        return self._noise(self._run.observers.union(self._run.shifts), _NOWHERE, exact, everywhere=True)
 
     def operators(self, *, at_outputs: bool = False) -> list[QuantizedOperator]:
         """Each operator with its errors, in their order; `at_outputs`: in the results of the module alone."""
