@@ -31,7 +31,7 @@ from et_ir.quantization.graphs import (
     tensor_of,
 )
 from et_ir.quantization.layers import WEIGHTS
-from et_ir.quantization.simulation import Rounding, Values
+from et_ir.quantization.simulation import Rounding, Values, along_channels
 
 __all__ = ["add_to_biases", "bias_corrections", "correct_biases"]
 
@@ -120,12 +120,12 @@ class _Pairs:
                 elif node.op != "placeholder":
                     self._compute(node, exact, rounded)
             if node in self._layers:
-                behind = pairs[0][0][_weight(node)].dim() - 2
-                shift = _shift([(exact[node], rounded[node]) for exact, rounded in pairs], behind)
+                weight = pairs[0][0][_weight(node)]
+                shift = _shift([(exact[node], rounded[node]) for exact, rounded in pairs], weight.dim() - 2)
                 if shift is not None:
                     found[node] = shift
                     for _, rounded in pairs:
-                        rounded[node] = rounded[node] + shift.reshape(-1, *[1] * behind)
+                        rounded[node] = rounded[node] + along_channels(shift, weight)
             for one in self._last_reads[node]:
                 for exact, rounded in pairs:
                     del exact[one], rounded[one]

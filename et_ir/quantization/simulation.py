@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 from et_ir.quantization.graphs import last_reads, order_of_use
 from et_ir.quantization.rows import new_floats, slices_of_rows
 
-__all__ = ["Rounding", "Values"]
+__all__ = ["Rounding", "Values", "along_channels"]
 
 _ELEMENTS: Final = 1 << 16
 """About how many numbers are rounded at a time, in the caches."""
@@ -47,7 +47,7 @@ class Rounding(Interpreter):
         self.observers = frozenset(self._rounding)
         """The nodes that observe a value."""
         self.shifts: dict[Node, torch.Tensor] = {}
-        """What is added to the results of nodes if they are among those to be rounded."""
+        """What is added to the results of layers, `[channels]` each, if they are among the nodes to be rounded."""
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         self.values = {}
@@ -67,7 +67,8 @@ class Rounding(Interpreter):
             args, kwargs = pytree.tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
         call: Any = getattr(self, node.op)
         value = call(node.target, args, kwargs)
-        return value + self.shifts[node] if node in self.shifts and node in self.rounded else value
+        is_shifted = node in self.shifts and node in self.rounded
+        return value + along_channels(self.shifts[node], args[1]) if is_shifted else value
 
     def value_of(self, node: Node, values: Values, rounded: frozenset[Node]) -> Any:
         """The value of a node, from those that it reads."""
@@ -107,6 +108,11 @@ class Rounding(Interpreter):
                 if place not in seen:
                     seen.add(place)
                     heappush(pending, place)
+
+
+def along_channels(numbers: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Numbers `[channels]` to be added to the results of a layer, with the dimensions behind that of its channels."""
+    return numbers.reshape(-1, *[1] * (weight.dim() - 2))
 
 
 def _rounded_rows(value: torch.Tensor, scale: torch.Tensor, least: int, most: int) -> torch.Tensor:

@@ -83,6 +83,16 @@ def test_a_shifted_mean(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert corrected.operators[0].output_sqnr > plain.operators[0].output_sqnr + 10
 
 
+def test_errors_in_the_report_are_those_after_correction() -> None:
+    module = nn.Conv2d(COUNT, 4, 1).eval()
+    one_sided(module.weight)
+    batches = [(x.reshape(2, 8, COUNT).mT.reshape(2, COUNT, 4, 2),) for (x,) in data(16, COUNT, signal=8.0)]
+    found = quantize(module, batches[0], "int8", calibration=batches)
+    (operator,), (layer,) = found.operators, found.layers
+    assert operator.output_sqnr > 40
+    assert layer.output_sqnr > 40
+
+
 def test_no_correction_without_calibration_data() -> None:
     module = nn.Sequential(*layers(1)).eval()
     batches = data(4, COUNT, signal=8.0)
