@@ -51,7 +51,7 @@ def quantize(
 
     `inputs` are example arguments; `calibration` are arguments to run the module on, which the static mode `int8` takes
     scales of activations from, `8da4w` rounds weights of 4 bits for (without them, for the least error of the weights),
-    and layers are compared on. Modules whose path matches a pattern of `keep_float`, as `head.*`, stay floats, and so
+    the other modes correct biases by, and layers are compared on. Modules whose path matches a pattern of `keep_float`, as `head.*`, stay floats, and so
     do operators whose name does, as `mel:add`. Operators that alone would lose the next quantized value, or a result,
     in noise, as a sum before a logarithm, stay floats by themselves: `unquantized` says which, and why.
 
