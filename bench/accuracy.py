@@ -149,7 +149,7 @@ def mtcnn_onet() -> Network:
     inputs = list(((pixels - 127.5) * 0.0078125).contiguous().split(1))
     return Network(
         module.eval(),
-        [inputs[number] for number in range(2, 200, 12)],
+        [inputs[number] for number in range(2, 200, 10)],
         [inputs[number] for number in range(0, 200, 5)],
         lambda results: bool(results[2][0, 1] > 0.7),
     )
