@@ -305,9 +305,15 @@ def main() -> None:
         figures = {
             name: measured(name, network, wanted) for name in progress(arguments.candidates, f"{label}: ")
         }
-        base = figures["PT2E"].seconds if "PT2E" in figures else math.nan
+        base = figures["PT2E"].seconds if "PT2E" in figures else 0.0
         rows += [
-            [label, name, f"{one.sqnr:.1f}", f"{one.kept} of {len(wanted)}", f"{one.seconds / base:.2f}"]
+            [
+                label,
+                name,
+                f"{one.sqnr:.1f}",
+                f"{one.kept} of {len(wanted)}",
+                f"{one.seconds / base:.2f}" if base else "",
+            ]
             for name, one in figures.items()
         ]
         others = [one.sqnr for name, one in figures.items() if name not in MODES]
