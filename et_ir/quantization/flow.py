@@ -51,9 +51,10 @@ def quantize(
 
     `inputs` are example arguments; `calibration` are arguments to run the module on, which the static mode `int8` takes
     scales of activations from, `8da4w` rounds weights of 4 bits for (without them, for the least error of the weights),
-    the other modes correct biases by, and layers are compared on. Modules whose path matches a pattern of `keep_float`, as `head.*`, stay floats, and so
-    do operators whose name does, as `mel:add`. Operators that alone would lose the next quantized value, or a result,
-    in noise, as a sum before a logarithm, stay floats by themselves: `unquantized` says which, and why.
+    the other modes correct biases by, and layers are compared on. Modules whose path matches a pattern of `keep_float`,
+    as `head.*`, stay floats, and so do operators whose name does, as `mel:add`. Operators that alone would lose the
+    next quantized value, or a result, in noise, as a sum before a logarithm, stay floats by themselves: `unquantized`
+    says which, and why.
 
     The module may be an exported program, or its `module()`, in all modes but `8da4w`; tables of one stay floats. Each
     of `calibration` is a tuple of arguments, a dict by their names, or the tensor of a single one. The module itself
