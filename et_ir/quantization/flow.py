@@ -20,6 +20,7 @@ from torch.utils import _pytree as pytree
 
 from et_ir.frontend.exported import in_evaluation, input_names, is_exported
 from et_ir.frontend.sources import node_module_path
+from et_ir.quantization.bias_correction import correct_biases
 from et_ir.quantization.calibration import Calibration, converted
 from et_ir.quantization.graphs import copy_with_same_weights, kept_state, writes_to_shared
 from et_ir.quantization.layers import compare_layers
@@ -50,9 +51,10 @@ def quantize(
 
     `inputs` are example arguments; `calibration` are arguments to run the module on, which the static mode `int8` takes
     scales of activations from, `8da4w` rounds weights of 4 bits for (without them, for the least error of the weights),
-    and layers are compared on. Modules whose path matches a pattern of `keep_float`, as `head.*`, stay floats, and so
-    do operators whose name does, as `mel:add`. Operators that alone would lose the next quantized value, or a result,
-    in noise, as a sum before a logarithm, stay floats by themselves: `unquantized` says which, and why.
+    the other modes correct biases by, and layers are compared on. Modules whose path matches a pattern of `keep_float`,
+    as `head.*`, stay floats, and so do operators whose name does, as `mel:add`. Operators that alone would lose the
+    next quantized value, or a result, in noise, as a sum before a logarithm, stay floats by themselves: `unquantized`
+    says which, and why.
 
     The module may be an exported program, or its `module()`, in all modes but `8da4w`; tables of one stay floats. Each
     of `calibration` is a tuple of arguments, a dict by their names, or the tensor of a single one. The module itself
@@ -126,6 +128,9 @@ def quantize_and_measure(
         run = Calibration(chosen, keywords, batches, keep_float, exported)
         measured = run.measured(module, coarse)
         prepared = measured.prepared if made is module else run.calibrated(made, measured.coarse)
+        shifts = correct_biases(prepared, given, keywords)
+        if made is module:
+            measured.sensitivities.correct({layer.name: shift for layer, shift in shifts.items()})
         graph = converted(prepared)
         layers = compare_layers(measured.plain, graph, batches, keywords, measured.reference)
     found = QuantizedModule(graph, (*left, *measured.unquantized), tuple(layers))

@@ -26,6 +26,7 @@ __all__ = [
     "last_reads",
     "order_of_use",
     "separate_normalized",
+    "set_parameter",
     "tensor_of",
     "writes_to_shared",
     "writes_to_state",
@@ -90,7 +91,7 @@ def separate_normalized(module: GraphModule) -> None:
         for place in _PARAMETERS:
             given = layer.args[place] if place < len(layer.args) else None
             if isinstance(given, Node) and given.op == "get_attr" and len(given.users) > 1:
-                _own_parameter(module, layer, place, given)
+                set_parameter(module, layer, place, tensor_of(module, given).detach().clone())
     module.recompile()
 
 
@@ -112,14 +113,20 @@ def _is_normalized(node: Node) -> bool:
     return isinstance(made, Node) and made.target in BATCH_NORMS
 
 
-def _own_parameter(module: GraphModule, layer: Node, place: int, given: Node) -> None:
-    tensor = tensor_of(module, given)
+def set_parameter(module: GraphModule, layer: Node, place: int, value: torch.Tensor) -> None:
+    """Give a layer a parameter that nothing else reads, as an argument that it has, or as the next one."""
     name = next(name for number in count() if not hasattr(module, name := f"_own_parameter_{number}"))
-    setattr(module, name, nn.Parameter(tensor.detach().clone(), requires_grad=False))
+    parameter = nn.Parameter(value, requires_grad=False)
+    setattr(module, name, parameter)
     with module.graph.inserting_before(layer):
         own = module.graph.get_attr(name)
-    own.meta = copy.copy(given.meta)
-    layer.update_arg(place, own)
+    given = layer.args[place] if place < len(layer.args) else None
+    if isinstance(given, Node):
+        own.meta = copy.copy(given.meta)
+    else:
+        mode: Any = getattr(layer.meta.get("val"), "fake_mode", None)
+        own.meta["val"] = parameter if mode is None else mode.from_tensor(parameter, static_shapes=True)
+    layer.args = (*layer.args[:place], own, *layer.args[place + 1 :])
 
 
 def writes_to_shared(graph: Graph) -> bool:

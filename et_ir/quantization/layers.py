@@ -25,10 +25,10 @@ from et_ir.quantization.graphs import (
 )
 from et_ir.quantization.rows import rowwise, slices_of_rows
 
-__all__ = ["Layer", "Noise", "compare_layers", "first_undefined"]
+__all__ = ["WEIGHTS", "Layer", "Noise", "compare_layers", "first_undefined"]
 
 _aten: Final[Any] = torch.ops.aten
-_WEIGHT: Final[dict[object, int]] = {
+WEIGHTS: Final[dict[object, int]] = {
     _aten.conv1d.default: 1,
     _aten.conv2d.default: 1,
     _aten.conv2d.padding: 1,
@@ -156,7 +156,7 @@ def _layers(module: GraphModule) -> dict[_Key, Node]:
     """The calls of layers by the module that makes them."""
     found: dict[_Key, Node] = {}
     for node in module.graph.nodes:
-        if node.op == "call_function" and node.target in _WEIGHT:
+        if node.op == "call_function" and node.target in WEIGHTS:
             path, number = node_module_path(node), 0
             while (path, number) in found:
                 number += 1
@@ -165,7 +165,7 @@ def _layers(module: GraphModule) -> dict[_Key, Node]:
 
 
 def _weight(node: Node) -> Node | None:
-    found = node.args[_WEIGHT[node.target]]
+    found = node.args[WEIGHTS[node.target]]
     return found if isinstance(found, Node) else None
 
 

@@ -1,30 +1,28 @@
 """Errors that the operators of a module make in integers: of each alone, and of all together.
 
 They are measured on the graph between `prepare_pt2e` and `convert_pt2e`, where an observer knows the scale of each
-value that is to be quantized. Operators compute in floats, and observers that are switched on round what passes them.
+value that is to be quantized.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from math import inf, log10
 from typing import Any, Final, cast
 
 import torch
-from torch.fx import GraphModule, Interpreter, Node
-from torch.fx import node as fx_node
+from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from et_ir.frontend.sources import node_module_path
 from et_ir.frontend.torch_registry import as_operator, schema_of
 from et_ir.quantization.annotation import annotation_of
-from et_ir.quantization.graphs import flat_inputs, last_reads, order_of_use
+from et_ir.quantization.graphs import flat_inputs
 from et_ir.quantization.operators import is_kept, operator_names, outer_paths
 from et_ir.quantization.quantizer import place_of
-from et_ir.quantization.rows import new_floats, slices_of_rows
+from et_ir.quantization.simulation import Rounding, Values
 
 __all__ = ["Coarse", "QuantizedOperator", "Remedy", "Sensitivities"]
 
@@ -37,12 +35,7 @@ _BATCHES: Final = 8
 _CACHE_BYTES: Final = 2**29
 """Bytes of values that are kept, but for those of the last of the data."""
 
-_ELEMENTS: Final = 1 << 16
-"""About how many numbers are rounded at a time, in the caches."""
-
-_Graph = dict[Node, Any]
 _NOWHERE: Final = frozenset[Node]()
-_map_nodes: Final[Callable[[Any, Callable[[Node], Any]], Any]] = cast(Any, fx_node).map_arg
 
 
 @dataclass(frozen=True)
@@ -153,7 +146,7 @@ class Sensitivities:
         self._batches = batches[::step]
         self._kwargs = kwargs
         self._module = prepared
-        self._run = _Rounding(prepared)
+        self._run = Rounding(prepared)
         self._operators = _operators(prepared, self._run.observers)
         self._outputs = next(node for node in reversed(prepared.graph.nodes) if node.op == "output")
         self._alone: dict[str, float] = {}
@@ -179,7 +172,7 @@ class Sensitivities:
             self._alone = ratios
         return found[::-1]
 
-    def _loss(self, operator: _Operator, stops: Container[Node], exact: list[_Graph]) -> str:
+    def _loss(self, operator: _Operator, stops: Container[Node], exact: list[Values]) -> str:
         """Where it is lost first: between the operator and what it was measured at."""
         noise = self._noise(operator.observers, stops, exact, everywhere=True)
         first = next(node for node, one in noise.items() if one.ratio < LEAST)
@@ -197,17 +190,26 @@ class Sensitivities:
     def report(self) -> tuple[tuple[QuantizedOperator, ...], Remedy | None]:
         """The operators, and what else to keep in floats."""
         exact = self._exact()
-        together = self._noise(self._run.observers, _NOWHERE, exact, everywhere=True)
+        together = self._together(exact)
         return tuple(self._operators_of(exact, together)), self._remedy(exact, together)
+
+    def correct(self, shifts: Mapping[str, torch.Tensor]) -> None:
+        """Take account of what is added to the results of layers, by the names of their nodes, if all is quantized."""
+        self._run.shifts = {
+            node: shifts[node.name] for node in self._module.graph.nodes if node.name in shifts
+        }
+
+    def _together(self, exact: list[Values]) -> dict[Node, _Noise]:
+        return self._noise(self._run.observers.union(self._run.shifts), _NOWHERE, exact, everywhere=True)
 
     def operators(self, *, at_outputs: bool = False) -> list[QuantizedOperator]:
         """Each operator with its errors, in their order; `at_outputs`: in the results of the module alone."""
         exact = self._exact()
-        together = self._noise(self._run.observers, _NOWHERE, exact, everywhere=True)
+        together = self._together(exact)
         return self._operators_of(exact, together, at_outputs=at_outputs)
 
     def _operators_of(
-        self, exact: list[_Graph], together: dict[Node, _Noise], *, at_outputs: bool = False
+        self, exact: list[Values], together: dict[Node, _Noise], *, at_outputs: bool = False
     ) -> list[QuantizedOperator]:
         everything = self._run.observers
         stopping = Counter(everything)
@@ -230,7 +232,7 @@ class Sensitivities:
             )
         return found
 
-    def _output_sqnr(self, kept: frozenset[str], exact: list[_Graph]) -> float:
+    def _output_sqnr(self, kept: frozenset[str], exact: list[Values]) -> float:
         rounded = frozenset[Node]().union(*(one.observers for one in self._operators if one.name not in kept))
         return self._ratio(rounded, _NOWHERE, exact)
 
@@ -240,7 +242,7 @@ class Sensitivities:
         """
         return self.report()[1]
 
-    def _remedy(self, exact: list[_Graph], together: dict[Node, _Noise]) -> Remedy | None:
+    def _remedy(self, exact: list[Values], together: dict[Node, _Noise]) -> Remedy | None:
         if not self._operators:
             return None
         if self._run.observers == frozenset[Node]().union(*(one.observers for one in self._operators)):
@@ -263,9 +265,9 @@ class Sensitivities:
         patterns = _patterns([one.name for one in chosen], list(order))
         return Remedy(tuple(chosen), patterns, ratio, self._output_sqnr(names, exact))
 
-    def _exact(self) -> list[_Graph]:
+    def _exact(self) -> list[Values]:
         """All values without rounding: of each of the data, as far as the limit of bytes allows."""
-        found: list[_Graph] = []
+        found: list[Values] = []
         left = _CACHE_BYTES
         for batch in self._batches:
             if left <= 0:
@@ -277,7 +279,7 @@ class Sensitivities:
             left -= _bytes_of(self._run.values.values())
         return found
 
-    def _ratio(self, rounded: frozenset[Node], stops: Container[Node], exact: list[_Graph]) -> float:
+    def _ratio(self, rounded: frozenset[Node], stops: Container[Node], exact: list[Values]) -> float:
         """The least ratio, in dB, where errors stop and in the results."""
         noise = self._noise(rounded, stops, exact)
         return min((one.ratio for one in noise.values()), default=inf)
@@ -286,7 +288,7 @@ class Sensitivities:
         self,
         rounded: frozenset[Node],
         stops: Container[Node],
-        exact: list[_Graph],
+        exact: list[Values],
         *,
         everywhere: bool = False,
     ) -> dict[Node, _Noise]:
@@ -314,114 +316,6 @@ class _Except:
 
     def __contains__(self, node: object) -> bool:
         return node not in self.others and self.counted[cast(Node, node)] > 0
-
-
-class _Rounding(Interpreter):
-    """Runs a graph with observers, and rounds what passes some of them."""
-
-    def __init__(self, module: GraphModule) -> None:
-        super().__init__(module, garbage_collect_values=False)
-        self.values: _Graph = {}
-        self.rounded: frozenset[Node] = frozenset()
-        self._nodes = order_of_use(module.graph)
-        self._order = {node: number for number, node in enumerate(self._nodes)}
-        self._last_reads = last_reads(self._nodes)
-        self._rounding: dict[Node, Callable[[torch.Tensor], torch.Tensor]] = {}
-        for node in module.graph.nodes:
-            if node.op == "call_module":
-                observer = module.get_submodule(str(node.target))
-                if hasattr(observer, "calculate_qparams") or hasattr(observer, "is_dynamic"):
-                    self._rounding[node] = _rounding_of(observer)
-        self.observers = frozenset(self._rounding)
-        """The nodes that observe a value."""
-
-    def run(self, *args: Any, **kwargs: Any) -> Any:
-        self.values = {}
-        return super().run(*args, **kwargs)
-
-    def run_node(self, n: Node) -> Any:
-        args, kwargs = self.fetch_args_kwargs_from_env(n)
-        self.values[n] = value = self._value(n, args, kwargs)
-        return value
-
-    def _value(self, node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if node in self._rounding:
-            return self._rounding[node](args[0]) if node in self.rounded else args[0]
-        schema: Any = getattr(node.target, "_schema", None)
-        if schema is not None and schema.is_mutable:
-            # Values are kept, and states of the module are those before the run.
-            args, kwargs = pytree.tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
-        call: Any = getattr(self, node.op)
-        return call(node.target, args, kwargs)
-
-    def changed(
-        self, exact: _Graph, rounded: frozenset[Node], stops: Container[Node]
-    ) -> Iterator[tuple[Node, Any]]:
-        """The values that differ from those without rounding, up to the observers where errors stop, in their order.
-
-        Each is kept until what it changes has been computed.
-        """
-        self.rounded = rounded
-        found: _Graph = {}
-
-        def given(one: Node) -> Any:
-            return found[one] if one in found and one not in stops else exact[one]
-
-        pending = [self._order[node] for node in rounded if node in self._order]
-        seen = set(pending)
-        heapify(pending)
-        while pending:
-            node = self._nodes[heappop(pending)]
-            args, kwargs = _map_nodes((node.args, node.kwargs), given)
-            found[node] = value = self._value(node, args, kwargs)
-            del args, kwargs
-            yield node, value
-            del value
-            for one in self._last_reads[node]:
-                found.pop(one, None)
-            if node in stops or not node.users:
-                del found[node]
-                continue
-            for user in node.users:
-                place = self._order[user]
-                if place not in seen:
-                    seen.add(place)
-                    heappush(pending, place)
-
-
-def _rounded_rows(value: torch.Tensor, scale: torch.Tensor, least: int, most: int) -> torch.Tensor:
-    """`fake_quantize_per_channel_affine` of rows without zero points, which takes several times as long."""
-    scale = scale.reshape(-1, *[1] * (value.dim() - 1))
-    inverse = 1 / scale
-    found = new_floats(torch.float32, value.shape)
-    for rows in slices_of_rows(value.shape, _ELEMENTS):
-        part = torch.mul(value[rows], inverse[rows], out=found[rows])
-        part.round_().clamp_(least, most).mul_(scale[rows])
-    return found
-
-
-def _rounding_of(observer: Any) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The rounding of a value to the integers that an observer has chosen, and back."""
-    least, most = observer.quant_min, observer.quant_max
-    if getattr(observer, "is_dynamic", False):
-
-        def of_run(value: torch.Tensor) -> torch.Tensor:
-            low, high = value.amin().clamp(max=0), value.amax().clamp(min=0)
-            scale = ((high - low) / (most - least)).clamp(min=1e-12)
-            zero = (least - torch.round(low / scale)).clamp(least, most).int()
-            return torch.fake_quantize_per_tensor_affine(value, scale, zero, least, most)
-
-        return of_run
-    scale, zero = observer.calculate_qparams()
-    scale, zero = scale.float(), zero.int()
-    axis = getattr(observer, "ch_axis", None)
-    if scale.numel() > 1 and axis == 0 and not zero.any():
-        return lambda value: _rounded_rows(value, scale, least, most)
-    if scale.numel() > 1 and axis is not None:
-        return lambda value: torch.fake_quantize_per_channel_affine(value, scale, zero, axis, least, most)
-    return lambda value: torch.fake_quantize_per_tensor_affine(
-        value, scale.reshape(()), zero.reshape(()), least, most
-    )
 
 
 def _operators(module: GraphModule, observers: frozenset[Node]) -> list[_Operator]:

@@ -10,7 +10,7 @@ import torch
 from support.keyword_spotter import calibration, evaluate, model
 from torch import Tensor, nn
 
-from et_ir.quantization import QuantizedModule, quantize, quantize_to_accuracy, sensitivity
+from et_ir.quantization import QuantizedModule, quantize, quantize_to_accuracy, sensitivity, simulation
 from et_ir.quantization.sensitivity import GOOD, LEAST, Sensitivities
 
 
@@ -212,9 +212,9 @@ def test_the_search_for_a_bound_keeps_single_operators(monkeypatch: pytest.Monke
 def test_the_limit_of_bytes_limits_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sensitivity, "_CACHE_BYTES", 1)
     seen: list[object] = []
-    run = sensitivity._Rounding.run
+    run = simulation.Rounding.run
     monkeypatch.setattr(
-        sensitivity._Rounding,
+        simulation.Rounding,
         "run",
         lambda self, *args, **kwargs: [seen.append(args), run(self, *args, **kwargs)][1],
     )
@@ -236,6 +236,6 @@ def test_rounding_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     value[0, 0, 0] = 0.5 * scale[0]
     expected = torch.fake_quantize_per_channel_affine(value, scale, torch.zeros(12).int(), 0, -90, 90)
     for elements in (1, 64, 1 << 16):
-        monkeypatch.setattr(sensitivity, "_ELEMENTS", elements)
-        found = sensitivity._rounded_rows(value, scale, -90, 90)
+        monkeypatch.setattr(simulation, "_ELEMENTS", elements)
+        found = simulation._rounded_rows(value, scale, -90, 90)
         assert torch.equal(found, expected)
