@@ -13,4 +13,5 @@ PACKAGE: Final = BackendPackage(
     decoder="et_backends.native.lines:native_lines",
     constants="et_tools.info.delegate_constants:native_constants",
     writes="et_backends.native.format:native_writes",
+    float_results=True,
 )

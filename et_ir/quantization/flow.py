@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
@@ -122,13 +123,16 @@ def quantize_and_measure(
         if chosen.name == "8da4w":
             plain = exported(module)
             layers = compare_layers(plain, exported(made), batches, keywords, plain)
-            return MeasuredModule(QuantizedModule(made, tuple(left), tuple(layers)), None, {})
+            found = QuantizedModule(made, tuple(left), tuple(layers), mode=chosen)
+            return MeasuredModule(found, None, {})
         run = Calibration(chosen, keywords, batches, keep_float, exported)
         measured = run.measured(module, coarse)
         prepared = measured.prepared if made is module else run.calibrated(made, measured.coarse)
         graph = converted(prepared)
         layers = compare_layers(measured.plain, graph, batches, keywords, measured.reference)
-    found = QuantizedModule(graph, (*left, *measured.unquantized), tuple(layers))
+    found = QuantizedModule(
+        graph, (*left, *measured.unquantized), tuple(layers), mode=chosen, rounded=_rounded_values(graph)
+    )
     return MeasuredModule(found, measured.sensitivities, measured.coarse)
 
 
@@ -194,6 +198,15 @@ def _arguments(module: nn.Module, given: Inputs | Mapping[str, Any], inputs: Inp
             f"calibration data {number} is of {', '.join(map(str, given)) or 'nothing'}: expected {', '.join(names)}"
         )
     return tuple(given[name] for name in names)
+
+
+def _rounded_values(graph: GraphModule) -> int:
+    """How many values a converted graph rounds while it runs."""
+    quantize = "quantized_decomposed::quantize_per_tensor"
+    return sum(
+        isinstance(node.target, OpOverload) and node.target.name().startswith(quantize)
+        for node in graph.graph.nodes
+    )
 
 
 def _tables(graph: GraphModule) -> list[Unquantized]:
