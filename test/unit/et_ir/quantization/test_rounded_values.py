@@ -193,3 +193,35 @@ def test_backends_that_choose() -> None:
     assert QuantizationMode.parse("int8:results=32").for_backends(["xnnpack"]).results == 32
     with pytest.raises(QuantizationError, match="functions=8 rounds results"):
         QuantizationMode.parse("int8:functions=8,results=32")
+
+
+SIGNALS: dict[str, Callable[[], nn.Conv1d]] = {
+    "plain": lambda: nn.Conv1d(8, 24, 5, padding=2),
+    "strided": lambda: nn.Conv1d(3, 20, 5, stride=2, padding=1),
+    "dilated": lambda: nn.Conv1d(16, 16, 3, padding=4, dilation=4),
+    "depthwise": lambda: nn.Conv1d(40, 40, 7, padding=3, groups=40),
+    "point": lambda: nn.Conv1d(13, 40, 1),
+    "of one channel": lambda: nn.Conv1d(1, 17, 9, stride=4),
+}
+
+
+@pytest.mark.parametrize("results", [8, 32])
+@pytest.mark.parametrize("kind", SIGNALS)
+def test_signals_of_bytes_in_native_code(kind: str, results: int) -> None:
+    """Weights are read as integers: nothing restores them, inside or before the delegate."""
+    torch.manual_seed(0)
+    module = nn.Sequential(SIGNALS[kind](), nn.ReLU()).eval()
+    data = batches(2, module[0].in_channels, 50)
+    found = quantize(module, data[0], f"int8:results={results}", calibration=data)
+    program = torch.export.export(found.module, data[0])
+    edge = to_edge_transform_and_lower(program, partitioner=make_partitioner("native"))
+    calls = [op.name for op in edge.module.walk() if op.name.startswith(("edge.", "backend.call"))]
+    assert calls == ["backend.call"]
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+    for (x,) in data:
+        with torch.no_grad():
+            expected = found.module(x)
+        # Sums are exact; a bias is added to them in f32. Next to a tie, that is a step of the result.
+        step = float(expected.max()) * (1 / 255 if results == 8 else 1e-6)
+        assert (torch.as_tensor(method.execute([x])[0]) - expected).abs().max() <= 1.01 * step
