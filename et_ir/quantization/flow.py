@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
@@ -202,11 +201,8 @@ def _arguments(module: nn.Module, given: Inputs | Mapping[str, Any], inputs: Inp
 
 def _rounded_values(graph: GraphModule) -> int:
     """How many values a converted graph rounds while it runs."""
-    quantize = "quantized_decomposed::quantize_per_tensor"
-    return sum(
-        isinstance(node.target, OpOverload) and node.target.name().startswith(quantize)
-        for node in graph.graph.nodes
-    )
+    names = (str(node.target) for node in graph.graph.nodes if node.op == "call_function")
+    return sum(name.startswith("quantized_decomposed.quantize_per_tensor") for name in names)
 
 
 def _tables(graph: GraphModule) -> list[Unquantized]:

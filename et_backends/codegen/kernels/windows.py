@@ -63,9 +63,9 @@ def window_of(op: SchemaOp) -> Window:
     batch, *read, _ = image_sizes(op, op.operands[0])
     _, *made, _ = image_sizes(op, op.results[0])
     if op.name == "edge.convolution" and spatial_rank(op) == 1:
-        (width,) = tensor_type(op.arg("weight")).get_shape()[2:]
+        (in_width,), (out_width,), (width,) = read, made, tensor_type(op.arg("weight")).get_shape()[2:]
         step, border, apart = (int(op.arg(name)[0]) for name in ("stride", "padding", "dilation"))
-        return Window(batch, 1, *read, 1, *made, 1, width, 1, step, 0, border, 1, apart)
+        return Window(batch, 1, in_width, 1, out_width, 1, width, 1, step, 0, border, 1, apart)
     (in_height, in_width), (out_height, out_width) = read, made
     if op.name == "edge.convolution":
         height, width = tensor_type(op.arg("weight")).get_shape()[2:]

@@ -104,8 +104,9 @@ class Encoder(nn.Module):
         )
         with torch.no_grad():
             for layer in self.layers:
-                layer["down"].bias[7] = 30.0
-                layer["second"].weight[7] = 0.1
+                modules: Any = layer
+                modules["down"].bias[7] = 30.0
+                modules["second"].weight[7] = 0.1
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for layer in self.layers:
@@ -210,8 +211,9 @@ SIGNALS: dict[str, Callable[[], nn.Conv1d]] = {
 def test_signals_of_bytes_in_native_code(kind: str, results: int) -> None:
     """Weights are read as integers: nothing restores them, inside or before the delegate."""
     torch.manual_seed(0)
-    module = nn.Sequential(SIGNALS[kind](), nn.ReLU()).eval()
-    data = batches(2, module[0].in_channels, 50)
+    layer = SIGNALS[kind]()
+    module = nn.Sequential(layer, nn.ReLU()).eval()
+    data = batches(2, layer.in_channels, 50)
     found = quantize(module, data[0], f"int8:results={results}", calibration=data)
     program = torch.export.export(found.module, data[0])
     edge = to_edge_transform_and_lower(program, partitioner=make_partitioner("native"))
