@@ -67,7 +67,8 @@ class TransposedToConvolutionsPass(ModulePass):
     %5 = edge.slice_copy.Tensor %4 {dim = 2, start = 1, end = -1} : … -> tensor<1x8x?xf32, #program.sizes<2*s0>>
     ```
 
-    Of filters that are dequantized, the integers are rearranged and the scales repeated.
+    Of filters that are dequantized, the integers are rearranged and the scales repeated; images of known size whose
+    strides are equal are shuffled by one op.
     """
 
     name = "transposed-to-convolutions"
@@ -149,7 +150,7 @@ class _ToConvolution(RewritePattern):
         shift = None if offsets is None else build.constant(self._repeated(offsets, phases))
         rewriter.replace(op, [], [build.interleaved(image, read, shift, phases, int(groups))])
         if restored is not None and not restored.results[0].uses:
-            rewriter.erase_op(restored)
+            rewriter.erase(restored)
 
     def _constant(self, value: SSAValue, element: Attribute = f32) -> GlobalOp | None:
         """A constant of floats, or other elements, in the order of its dimensions; None for another value."""
@@ -278,7 +279,13 @@ class _Builder:
         )
         value = self._add(convolution)
         strides = [phase.stride for phase in phases]
-        if count != channels:
+        is_shuffle = rank == 2 and strides[0] == strides[1]
+        if count != channels and is_shuffle and tensor_type(value).has_static_shape():
+            # One kernel, which keeps channels innermost.
+            sizes = [size * strides[0] for size in sizes]
+            types = self._types(batch, channels, *sizes)
+            value = self._add(edge.PixelShuffleOp.make(value, strides[0], result_types=types))
+        elif count != channels:
             first, *measured = (size_operand(value, dim, self._rewriter) for dim in (0, *range(2, rank + 2)))
             parts = (batch, channels, *strides, *sizes)
             value = self._add(

@@ -196,24 +196,28 @@ def test_backends_that_choose() -> None:
         QuantizationMode.parse("int8:functions=8,results=32")
 
 
-SIGNALS: dict[str, Callable[[], nn.Conv1d]] = {
+CONVOLUTIONS: dict[str, Callable[[], nn.Module]] = {
     "plain": lambda: nn.Conv1d(8, 24, 5, padding=2),
-    "strided": lambda: nn.Conv1d(3, 20, 5, stride=2, padding=1),
-    "dilated": lambda: nn.Conv1d(16, 16, 3, padding=4, dilation=4),
-    "depthwise": lambda: nn.Conv1d(40, 40, 7, padding=3, groups=40),
-    "point": lambda: nn.Conv1d(13, 40, 1),
-    "of one channel": lambda: nn.Conv1d(1, 17, 9, stride=4),
+    "strided": lambda: nn.Conv1d(8, 20, 5, stride=2, padding=1),
+    "dilated": lambda: nn.Conv1d(8, 16, 3, padding=4, dilation=4),
+    "depthwise": lambda: nn.Conv1d(8, 8, 7, padding=3, groups=8),
+    "point": lambda: nn.Conv1d(8, 40, 1),
+    "of one channel": lambda: nn.Sequential(nn.Conv1d(8, 1, 3), nn.Conv1d(1, 17, 9, stride=4)),
+    "transposed": lambda: nn.ConvTranspose1d(8, 12, 4, stride=2, padding=1),
+    "transposed without steps": lambda: nn.ConvTranspose1d(8, 12, 3, padding=1, dilation=2),
+    "transposed of an image": lambda: nn.ConvTranspose2d(8, 10, 3, stride=2, padding=1, output_padding=1),
+    "transposed by other steps": lambda: nn.ConvTranspose2d(8, 10, 3, stride=(2, 3), bias=False),
 }
+"""Convolutions of eight channels."""
 
 
 @pytest.mark.parametrize("results", [8, 32])
-@pytest.mark.parametrize("kind", SIGNALS)
-def test_signals_of_bytes_in_native_code(kind: str, results: int) -> None:
+@pytest.mark.parametrize("kind", CONVOLUTIONS)
+def test_convolutions_of_bytes_in_native_code(kind: str, results: int) -> None:
     """Weights are read as integers: nothing restores them, inside or before the delegate."""
     torch.manual_seed(0)
-    layer = SIGNALS[kind]()
-    module = nn.Sequential(layer, nn.ReLU()).eval()
-    data = batches(2, layer.in_channels, 50)
+    module = nn.Sequential(CONVOLUTIONS[kind](), nn.ReLU()).eval()
+    data = batches(2, 8, *([9, 7] if "image" in kind or "other" in kind else [50]))
     found = quantize(module, data[0], f"int8:results={results}", calibration=data)
     program = torch.export.export(found.module, data[0])
     edge = to_edge_transform_and_lower(program, partitioner=make_partitioner("native"))
