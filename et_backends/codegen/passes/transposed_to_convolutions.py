@@ -246,7 +246,12 @@ class _Builder:
         self, op: edge.QuantizedDecomposedDequantizePerChannelOp, integers: SSAValue, scales: SSAValue
     ) -> SSAValue:
         """Integers with a scale for each row, as those of another op are restored, and no zero points."""
-        arguments = op.args() | {"input": integers, "scales": scales, "zero_points": None, "axis": 0}
+        arguments: dict[str, Any] = op.args() | {
+            "input": integers,
+            "scales": scales,
+            "zero_points": None,
+            "axis": 0,
+        }
         sizes = tensor_type(integers).get_shape()
         return self._add(type(op).make(**arguments, result_types=self._types(*sizes)))
 
