@@ -66,6 +66,10 @@ class BackendPackage:
     """A function of the op of a delegate that returns a `DelegateGraph` (`et_ir.passes.raising.delegate_types`) or
     None: how the sizes of its results depend on its inputs.
     """
+    float_results: bool = False
+    """Whether its layers on integers give floats in no more time than integers: of a program that it compiles,
+    `--quantize int8` rounds what layers read, and nothing else.
+    """
     raising: Sequence[str] = ()
     """Names of the passes, in order, that turn delegates of a raised program into edge ops."""
     texts: Mapping[str, str] = field(default_factory=dict[str, str])

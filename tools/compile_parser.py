@@ -155,7 +155,8 @@ def _add_quantization_options(add: _Add) -> None:
     add(
         "--quantize",
         metavar="MODE",
-        help="quantize the module, and print a table of its layers: int8[:functions=8] (weights and activations), "
+        help="quantize the module, and print a table of its layers: int8[:functions=8|results=32] (weights and "
+        "activations; results=32, the default with --backend native: of those, only what layers read), "
         "int8-dynamic (scales of activations computed at run time), int8-weights, 8da4w[:group=N,embedding=4] (linear "
         "layers: weights of 4 bits and activations of 8 bits with scales computed at run time)",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +34,11 @@ _DATA = (".npy", ".csv", ".json", ".txt", ".pt", ".safetensors")
 class Quantization:
     """The quantization that options ask for: a step between a factory and the export."""
 
-    def __init__(self, args: argparse.Namespace):
+    def __init__(self, args: argparse.Namespace, backends: Collection[str] = ()):
+        """`backends` are the names of those that compile the program."""
         self._args = args
+        # Their integer outputs are those of layers that round what they give.
+        self._backends = () if args.quantized_io else backends
         self._place = args.model.rpartition(":")[0]
         self._found: list[tuple[str, QuantizedModule, AccuracySearch | None]] = []
         for option, value in (
@@ -65,7 +68,7 @@ class Quantization:
         from et_ir.quantization import QuantizationError, QuantizationMode, quantize, quantize_to_accuracy
 
         try:
-            mode = QuantizationMode.parse(self._args.quantize)
+            mode = QuantizationMode.parse(self._args.quantize).for_backends(self._backends)
         except QuantizationError as error:
             raise UsageError(f"--quantize: {error}") from None
         if self._args.calibrate is None and mode.needs_calibration:

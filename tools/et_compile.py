@@ -111,7 +111,7 @@ def compile_program(
     delegation = Delegation(args)
     choose_target(args, delegation.backend_ids)
     executorch = executorch_config(args)
-    quantization = Quantization(args)
+    quantization = Quantization(args, delegation.backend_ids if freestanding.target is None else ())
     edge = edge_config(args, delegation.kept_operators)
     try:
         stages = edge_stages(edge, delegation.preserving)

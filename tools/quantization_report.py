@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, isfinite, isnan
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from et_ir.quantization import (
@@ -24,12 +24,19 @@ WIDTH = 120
 """Columns of the tables, where they are not for a terminal."""
 
 
+_RULES: Final = ("what layers read", "operands and results of layers and of what is between them")
+"""What a mode rounds, by whether that is more than the operands of layers."""
+
+
 def print_report(method: str, found: QuantizedModule, search: AccuracySearch | None, stream: IO[str]) -> None:
     """Print a table of the layers of a method, the trials of a search, and what is in floats."""
     tables = [_layers(method, found)]
     if search is not None:
         tables.append(_trials(search))
     _print(tables, stream)
+    if found.mode is not None and found.rounded:
+        rule = _RULES[found.mode.rounds_results]
+        print(f"values rounded to 8 bits: {found.rounded} ({found.mode}: {rule})", file=stream)
     for line in _floats(found.unquantized):
         print(line, file=stream)
 
@@ -38,6 +45,8 @@ def report_json(method: str, found: QuantizedModule) -> dict[str, Any]:
     """The same as an object: ratios in dB, None where nothing was lost."""
     return {
         "method": method,
+        "mode": None if found.mode is None else str(found.mode),
+        "rounded": found.rounded,
         "layers": [
             {
                 "name": layer.name,

@@ -19,4 +19,5 @@ PACKAGE: Final = BackendPackage(
         for level in ("loops", "vector", "llvm", "asm")
     },
     writes="et_backends.native.format:native_writes",
+    float_results=True,
 )

@@ -2,6 +2,9 @@
 
 An annotation is what `prepare_pt2e` reads: observers are inserted for the specifications of a node's operands and
 result. Ops that are computed together, such as a convolution and its activation, have one quantized result.
+
+Layers are computed in integers in any case. A configuration without a specification of results rounds what they read,
+and nothing else: sums, normalizations and activations between them compute in floats.
 """
 
 from __future__ import annotations
@@ -25,7 +28,15 @@ from et_ir.frontend.torch_registry import as_operator, name_of, schema_of
 from et_ir.quantization.config import QuantizationConfig
 from et_ops.library import OPERATORS
 
-__all__ = ["ANNOTATORS", "Annotator", "annotation_of", "is_annotated", "keeps_scale", "share_with_producer"]
+__all__ = [
+    "ANNOTATORS",
+    "Annotator",
+    "annotation_of",
+    "is_annotated",
+    "keeps_scale",
+    "reads_integers",
+    "share_with_producer",
+]
 
 _KEY: Final = "quantization_annotation"
 _aten: Final[Any] = torch.ops.aten
@@ -201,8 +212,6 @@ def _transposed(node: Node, config: QuantizationConfig) -> list[Node] | str:
 
 def _pointwise(node: Node, config: QuantizationConfig) -> list[Node] | str:
     """Sums and products of two tensors."""
-    if config.output_activation is None:
-        return []  # only layers are to be quantized
     operands = [one for one in node.args[:2] if isinstance(one, Node)]
     if len(operands) < 2:
         return "an operand is a number"
@@ -233,8 +242,6 @@ def _softmax(node: Node, config: QuantizationConfig) -> list[Node] | str:
 
 
 def _of_one(node: Node, config: QuantizationConfig, output: QuantizationSpecBase | None) -> list[Node] | str:
-    if config.output_activation is None:
-        return []  # only layers are to be quantized
     x = node.args[0]
     if not isinstance(x, Node) or not _is_float(x) or not _is_float(node):
         return "operands and results are not f32"
@@ -244,8 +251,6 @@ def _of_one(node: Node, config: QuantizationConfig, output: QuantizationSpecBase
 
 def _concatenation(node: Node, config: QuantizationConfig) -> list[Node] | str:
     """All operands, and the result, have the scale of the first operand."""
-    if config.output_activation is None:
-        return []  # only layers are to be quantized
     operands: Any = node.args[0]
     if not all(_is_float(one) for one in operands):
         return "operands are not f32"
@@ -259,8 +264,6 @@ def _concatenation(node: Node, config: QuantizationConfig) -> list[Node] | str:
 
 def _pool(node: Node, config: QuantizationConfig) -> list[Node] | str:
     """The result has the scale of the operand, which is that of what makes the operand if that is quantized."""
-    if config.output_activation is None:
-        return []  # only layers are to be quantized
     x = node.args[0]
     if not isinstance(x, Node) or not _is_float(x):
         return "the input is not f32"
@@ -281,17 +284,19 @@ class _Pattern:
     annotate: Annotator
 
 
-_PATTERNS: Final = (
+_LAYERS: Final = (
     _Pattern(_LINEAR, _weighted),
     _Pattern(_CONVOLUTIONS, _convolution),
     _Pattern(_TRANSPOSED, _transposed),
+)
+_BETWEEN: Final = (
     _Pattern(_POOLS, _pool),
     _Pattern(_SUMS | _PRODUCTS, _pointwise),
     _Pattern(frozenset({_aten.cat.default}), _concatenation),
 )
 
 ANNOTATORS: Final[dict[object, Annotator]] = {
-    target: pattern.annotate for pattern in _PATTERNS for target in pattern.targets
+    target: pattern.annotate for pattern in (*_LAYERS, *_BETWEEN) for target in pattern.targets
 }
 """By operator."""
 
@@ -304,6 +309,11 @@ FUNCTIONS: Final[dict[object, Annotator]] = (
     | dict.fromkeys(_FUNCTIONS, _function)
 )
 """Softmax, normalizations and pointwise functions, for targets whose kernels read and write 8 bits of these."""
+
+
+def reads_integers(target: object, config: QuantizationConfig) -> bool:
+    """Whether an operator is to be computed on integers: layers are, others only where their results are rounded."""
+    return config.output_activation is not None or any(target in layer.targets for layer in _LAYERS)
 
 
 def share_with_producer(node: Node) -> bool:

@@ -97,8 +97,10 @@ class Calibration:
         dynamic = self.mode.name == "int8-dynamic"
         config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
         config = replace(config, clamps=True)
+        if not self.mode.rounds_results:
+            config = replace(config, output_activation=None)
         if self.mode.name == "int8-weights":
-            config = replace(config, input_activation=None, output_activation=None)
+            config = replace(config, input_activation=None)
         quantizer.set_global(config)
         with kept_state(graph):
             prepared = prepare_pt2e(graph, quantizer)

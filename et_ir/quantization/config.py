@@ -35,7 +35,7 @@ class QuantizationConfig:
     input_activation: QuantizationSpec | None
     """Of the operands that are computed."""
     output_activation: QuantizationSpec | None
-    """Of results."""
+    """Of results. Without it, what layers read is rounded, and nothing else."""
     weight: QuantizationSpec | None
     """Of constant operands of layers."""
     bias: QuantizationSpec | None

@@ -124,7 +124,8 @@ def quantize_and_measure(
         if chosen.name == "8da4w":
             plain = exported(module)
             layers = compare_layers(plain, exported(made), batches, keywords, plain)
-            return MeasuredModule(QuantizedModule(made, tuple(left), tuple(layers)), None, {})
+            found = QuantizedModule(made, tuple(left), tuple(layers), mode=chosen)
+            return MeasuredModule(found, None, {})
         run = Calibration(chosen, keywords, batches, keep_float, exported)
         measured = run.measured(module, coarse)
         prepared = measured.prepared if made is module else run.calibrated(made, measured.coarse)
@@ -133,7 +134,9 @@ def quantize_and_measure(
             measured.sensitivities.correct({layer.name: shift for layer, shift in shifts.items()})
         graph = converted(prepared)
         layers = compare_layers(measured.plain, graph, batches, keywords, measured.reference)
-    found = QuantizedModule(graph, (*left, *measured.unquantized), tuple(layers))
+    found = QuantizedModule(
+        graph, (*left, *measured.unquantized), tuple(layers), mode=chosen, rounded=_rounded_values(graph)
+    )
     return MeasuredModule(found, measured.sensitivities, measured.coarse)
 
 
@@ -199,6 +202,12 @@ def _arguments(module: nn.Module, given: Inputs | Mapping[str, Any], inputs: Inp
             f"calibration data {number} is of {', '.join(map(str, given)) or 'nothing'}: expected {', '.join(names)}"
         )
     return tuple(given[name] for name in names)
+
+
+def _rounded_values(graph: GraphModule) -> int:
+    """How many values a converted graph rounds while it runs."""
+    names = (str(node.target) for node in graph.graph.nodes if node.op == "call_function")
+    return sum(name.startswith("quantized_decomposed.quantize_per_tensor") for name in names)
 
 
 def _tables(graph: GraphModule) -> list[Unquantized]:

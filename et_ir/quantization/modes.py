@@ -1,4 +1,4 @@
-"""Modes of quantization by name: `int8`, `int8:functions=8`, `int8-dynamic`, `int8-weights`, `8da4w:group=32`."""
+"""Modes of quantization by name: `int8`, `int8:results=32`, `int8-dynamic`, `int8-weights`, `8da4w:group=32`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 from torch import nn
 
 from et_ir.quantization.operators import no_match
+from et_schema.backend_packages import backend_packages
 from et_schema.diagnostics import did_you_mean, same_numbers
 from et_schema.whole_numbers import shortened, whole_number
 
@@ -19,11 +20,11 @@ _GROUP: Final = 32
 """Elements that share a scale in 4 bits, unless the mode says otherwise."""
 
 _OPTIONS: Final = {
-    "int8": {"functions": ("8", "32")},
+    "int8": {"functions": ("8", "32"), "results": ("8", "32")},
     "8da4w": {"group": (), "embedding": ("4", "8")},
 }
 """Options of modes, and their values; none stand for any number of elements."""
-_SHOWN: Final = {"8da4w": ("group=N", "embedding=4"), "int8": ("functions=8",)}
+_SHOWN: Final = {"8da4w": ("group=N", "embedding=4"), "int8": ("functions=8", "results=32")}
 
 
 class QuantizationError(ValueError):
@@ -42,6 +43,10 @@ class QuantizationMode:
     """Bits of the rows of tables in `8da4w`: 8 with a scale for each row, or 4 with one for each group."""
     functions: int = 32
     """Bits of softmax, normalizations, functions and products of two computed matrices in `int8`: 32, floats, or 8."""
+    results: int | None = None
+    """Bits of what layers and the operators between them give in `int8`: 8, or 32, floats, so that what layers read is
+    rounded, and nothing else. `None`: 8 unless backends are known that give floats (`for_backends`).
+    """
 
     @staticmethod
     def parse(text: str) -> QuantizationMode:
@@ -68,7 +73,25 @@ class QuantizationMode:
                     f"{key}={shortened(value)}: expected a number of elements, at least 2"
                 )
             mode = replace(mode, **{key: number})
+        if mode.functions == 8 and mode.results == 32:
+            raise QuantizationError("functions=8 rounds results of functions to 8 bits: leave out results=32")
         return mode
+
+    def for_backends(self, names: Iterable[str]) -> QuantizationMode:
+        """The mode for a program that backends compile, by the names of their packages. Where the mode leaves it open,
+        results are floats if all of them give these (`BackendPackage.float_results`).
+        """
+        if self.name != "int8" or self.results is not None or self.functions == 8:
+            return self
+        packages = backend_packages().found
+        chosen = [packages.get(name) for name in names]
+        give_floats = bool(chosen) and all(one is not None and one.float_results for one in chosen)
+        return replace(self, results=32 if give_floats else 8)
+
+    @property
+    def rounds_results(self) -> bool:
+        """Whether more is rounded than what layers read."""
+        return self.name == "int8" and self.results != 32
 
     @property
     def needs_calibration(self) -> bool:
@@ -77,7 +100,8 @@ class QuantizationMode:
 
     def __str__(self) -> str:
         if self.name != "8da4w":
-            return f"{self.name}:functions=8" if self.functions == 8 else self.name
+            options = ["functions=8"] * (self.functions == 8) + ["results=32"] * (self.results == 32)
+            return f"{self.name}:{','.join(options)}" if options else self.name
         return f"{self.name}:group={self.group}" + (",embedding=4" if self.embedding == 4 else "")
 
     def why_not(self, module: nn.Module) -> str:

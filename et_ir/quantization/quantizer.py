@@ -22,6 +22,7 @@ from et_ir.quantization.annotation import (
     MATRIX_PRODUCTS,
     is_annotated,
     keeps_scale,
+    reads_integers,
     share_with_producer,
 )
 from et_ir.quantization.config import QuantizationConfig
@@ -175,6 +176,8 @@ class XNNPACKQuantizer(Quantizer):
             if annotate is None or config is None or (self._filter is not None and not self._filter(node)):
                 if annotate is not None:
                     reasons[node] = "left in floats by configuration"
+                continue
+            if not reads_integers(node.target, config):
                 continue
             made = annotate(node, config)
             if isinstance(made, str):

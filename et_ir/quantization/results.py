@@ -9,6 +9,7 @@ from math import inf
 from torch import nn
 
 from et_ir.quantization.layers import Layer
+from et_ir.quantization.modes import QuantizationMode
 from et_ir.quantization.quantizer import Unquantized
 from et_ir.quantization.sensitivity import QuantizedOperator, Remedy, Sensitivities
 from et_schema.html_table import html_table
@@ -31,6 +32,10 @@ class QuantizedModule:
     in `8da4w`."""
     remedy: Remedy | None = None
     """What else to keep in floats, where the results are lost in noise; `None` where they are not."""
+    mode: QuantizationMode | None = None
+    """The mode, with the choices that were left to the backends."""
+    rounded: int = 0
+    """How many computed values are rounded to 8 bits, each as often as it is rounded to another scale."""
 
     def __repr__(self) -> str:
         quantized = sum(layer.is_quantized for layer in self.layers)

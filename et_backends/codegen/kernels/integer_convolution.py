@@ -25,7 +25,7 @@ from et_backends.codegen.kernels.product import Sizes, column_groups, in_panels
 from et_backends.codegen.kernels.requantization import IntegerEpilogue, integer_epilogue
 from et_backends.codegen.kernels.windows import Window, window_of
 from et_backends.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.analysis.dim_orders import NHWC
+from et_ir.analysis.dim_orders import straight
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.schema.tensors import tensor_type
 
@@ -33,6 +33,8 @@ __all__ = ["integer_convolution_kernel"]
 
 STEPS = (8, 4, 3, 2, 1)
 """Fours of products in a turn of a loop, the first that divides them, where a four takes few instructions."""
+_PLANES = straight(4)
+"""The order of an image whose channels follow each other."""
 LARGE_FILTERS = 1 << 18
 """Bytes of filters from which on each panel of them is applied to the whole image before the next."""
 
@@ -52,7 +54,7 @@ def integer_convolution_kernel(host: Host, kernel: KernelOp) -> None:
         filters = np.pad(filters[..., 0], [(0, 0)] * 2 + [(0, fours * QUAD - window.width)])
         window = replace(window, width=fours, apart_x=QUAD)
         source = bordered_runs(host, image, window, found.zero_point)
-    elif dim_order_of(tensor_type(value)) != NHWC:
+    elif dim_order_of(tensor_type(value)) == _PLANES:
         source = bordered_planes(host, image, window, channels, found.zero_point)
     else:
         source = bordered(host, image, window, channels, padded, found.zero_point)

@@ -42,6 +42,9 @@ _Outside: TypeAlias = Callable[[SSAValue], SSAValue]
 LONGEST: Final = 1 << 15
 """Products of bytes whose sum is within half of the range of i32."""
 LARGEST_BIAS: Final = 1 << 30
+_SIGNAL: Final = 3
+_IMAGE: Final = 4
+"""Dimensions of signals and images, and of the filters of these."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ class IntegerOperands:
     quantization: Quantization | None
     """That of the activation; None where its scale and zero point, f32, are operands of the op that dequantizes it."""
     weights: Array
-    """Weights as they are stored: [columns, inner], of convolutions [columns, inner, height, width]."""
+    """Weights as they are stored: [columns, inner], of convolutions [columns, inner, height, width], where signals have
+    a height of 1."""
     scales: Array
     """f64 of each column: products of the scales of the activation, if it is known, and of the column's weights."""
     bias: Array
@@ -158,6 +162,8 @@ def _matched(
         return None
     quantization = None if dynamic else quantization_of(activation, symbols)
     weights = array_of(symbol.type, symbol.value.blob)
+    if op.name == "edge.convolution" and weights.ndim == _SIGNAL:
+        weights = weights[:, :, None]
     scales, symmetric, axis = _scales(weight, symbols, outside)
     if scales is None or not symmetric or axis or weights.size // weights.shape[0] >= LONGEST:
         return None
@@ -180,11 +186,12 @@ def _matched(
 
 
 def _is_taken(op: SchemaOp) -> bool:
-    """Whether there is code for a convolution: of images, all channels or each by itself."""
+    """Whether there is code for a convolution: of images or signals, all channels or each by itself."""
     shape, groups = tensor_type(op.arg("weight")).get_shape(), op.arg("groups")
     places = (*op.arg("stride"), *op.arg("padding"), *op.arg("dilation"))
     return (
-        len(shape) == 4
+        len(shape) in (_SIGNAL, _IMAGE)
+        and tensor_type(op.arg("input")).get_num_dims() == len(shape)
         and not op.arg("transposed")
         and not any(isinstance(one, SSAValue) for one in places)
         and (groups == 1 or (shape[1] == 1 and shape[0] == groups))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from et_backends.codegen.kernels.images import image_sizes
+from et_backends.codegen.kernels.images import image_sizes, spatial_rank
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
@@ -59,9 +59,14 @@ class Window:
 
 
 def window_of(op: SchemaOp) -> Window:
-    """The window of a convolution or a pool of two dimensions."""
-    batch, in_height, in_width, _ = image_sizes(op, op.operands[0])
-    _, out_height, out_width, _ = image_sizes(op, op.results[0])
+    """The window of a convolution of one or two dimensions, or a pool of two; a signal is an image of one row."""
+    batch, *read, _ = image_sizes(op, op.operands[0])
+    _, *made, _ = image_sizes(op, op.results[0])
+    if op.name == "edge.convolution" and spatial_rank(op) == 1:
+        (in_width,), (out_width,), (width,) = read, made, tensor_type(op.arg("weight")).get_shape()[2:]
+        step, border, apart = (int(op.arg(name)[0]) for name in ("stride", "padding", "dilation"))
+        return Window(batch, 1, in_width, 1, out_width, 1, width, 1, step, 0, border, 1, apart)
+    (in_height, in_width), (out_height, out_width) = read, made
     if op.name == "edge.convolution":
         height, width = tensor_type(op.arg("weight")).get_shape()[2:]
     else:

@@ -16,12 +16,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, f32
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32, i8
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_backends.codegen.sizes import Size, has_known_sizes
+from et_ir.analysis.quantization import Granularity, dequantized, quantization_of
 from et_ir.data import Blob
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
@@ -29,11 +30,13 @@ from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.edge.sizes import size_operand
 from et_ir.dialects.program import ComputeOp, GetOp, GlobalOp, Globals, LiteralOp
 from et_ir.dialects.schema.tensors import sized_tensor, sizes_of, tensor_type
+from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
+from et_ops.dtypes import I8
 
 __all__ = ["TransposedToConvolutionsPass"]
 
-_Array: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
+_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 _END: Final = 2**63 - 1
 """The end of a slice that ends with the tensor."""
@@ -51,7 +54,8 @@ class TransposedToConvolutionsPass(ModulePass):
         : (tensor<1x4x?xf32, #program.sizes<s0>>, …) -> tensor<1x8x?xf32, #program.sizes<2*s0>>
     ```
 
-    Those of dynamic size with constant filters. After:
+    Those of dynamic size with constant filters, and those of integers: for others of known size there are kernels.
+    After:
 
     ```mlir
     %w = program.get @w_phases : tensor<16x4x2xf32>
@@ -62,6 +66,9 @@ class TransposedToConvolutionsPass(ModulePass):
     %4 = edge.view_copy %3 … -> tensor<1x8x?xf32, #program.sizes<2*s0 + 2>>
     %5 = edge.slice_copy.Tensor %4 {dim = 2, start = 1, end = -1} : … -> tensor<1x8x?xf32, #program.sizes<2*s0>>
     ```
+
+    Of filters that are dequantized, the integers are rearranged and the scales repeated; images of known size whose
+    strides are equal are shuffled by one op.
     """
 
     name = "transposed-to-convolutions"
@@ -112,13 +119,14 @@ class _ToConvolution(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: edge.ConvolutionOp, rewriter: PatternRewriter) -> None:
         image, weight, bias = op.arg("input"), op.arg("weight"), op.arg("bias")
-        filters = self._constant(weight)
+        restored = self._restored(op)
+        filters = self._constant(weight) if restored is None else self._constant(restored.operands[0], i8)
         offsets = None if bias is None else self._constant(bias)
         rank = tensor_type(image).get_num_dims() - 2
         if (
             not op.arg("transposed")
-            or rank not in (1, 2, 3)
-            or tensor_type(image).has_static_shape()
+            or rank not in ((1, 2, 3) if restored is None else (1, 2))
+            or tensor_type(image).has_static_shape() == (restored is None)
             or not (has_known_sizes(image) and has_known_sizes(op.results[0]))
             or filters is None
             or (bias is not None and offsets is None)
@@ -135,15 +143,36 @@ class _ToConvolution(RewritePattern):
         )
         build = _Builder(op, rewriter)
         read = build.constant(self._filters(filters, phases, int(groups)))
-        shift = None if offsets is None else build.constant(self._bias(offsets, phases))
+        if restored is not None:
+            scales = self._scales(restored)
+            assert scales is not None
+            read = build.dequantized(restored, read, build.constant(self._repeated(scales, phases)))
+        shift = None if offsets is None else build.constant(self._repeated(offsets, phases))
         rewriter.replace(op, [], [build.interleaved(image, read, shift, phases, int(groups))])
+        if restored is not None and not restored.results[0].uses:
+            rewriter.erase(restored)
 
-    def _constant(self, value: SSAValue) -> GlobalOp | None:
-        """A constant of floats in the order of its dimensions; None for another value."""
+    def _constant(self, value: SSAValue, element: Attribute = f32) -> GlobalOp | None:
+        """A constant of floats, or other elements, in the order of its dimensions; None for another value."""
         found = self.symbols.constant_of(value)
         type = tensor_type(value)
-        plain = type.element_type == f32 and dim_order_of(type) == contiguous(type.get_num_dims())
+        plain = type.element_type == element and dim_order_of(type) == contiguous(type.get_num_dims())
         return found if found is not None and found.value is not None and plain else None
+
+    def _restored(self, op: edge.ConvolutionOp) -> edge.QuantizedDecomposedDequantizePerChannelOp | None:
+        """What dequantizes the filters of a convolution of bytes of one group; None for another one."""
+        image, weight = dequantized(op.arg("input")), op.arg("weight").owner
+        if image is None or not isinstance(weight, edge.QuantizedDecomposedDequantizePerChannelOp):
+            return None
+        read, filters = (quantization_of(one, self.symbols) for one in (image, weight))
+        by_bytes = read.granularity is Granularity.TENSOR and not read.is_dynamic and filters.dtype is I8
+        if not by_bytes or filters.axis != 1 or not filters.is_symmetric or op.arg("groups") != 1:
+            return None
+        return weight if self._scales(weight) is not None else None
+
+    def _scales(self, op: edge.QuantizedDecomposedDequantizePerChannelOp) -> GlobalOp | None:
+        scales = op.arg("scales")
+        return self._constant(scales, tensor_type(scales).element_type)
 
     def _filters(self, constant: GlobalOp, phases: tuple[_Phases, ...], groups: int) -> GlobalOp:
         """Filters `[group * channel * phase][input][tap...]` of `[group * input][channel][tap...]`."""
@@ -154,7 +183,7 @@ class _ToConvolution(RewritePattern):
 
         def compute(held: _Array) -> _Array:
             spread = np.zeros(
-                (groups, inputs, channels, *(one.taps * one.stride for one in phases)), np.float32
+                (groups, inputs, channels, *(one.taps * one.stride for one in phases)), held.dtype
             )
             places = [
                 slice(0, size * one.dilation, one.dilation) for size, one in zip(windows, phases, strict=True)
@@ -169,8 +198,8 @@ class _ToConvolution(RewritePattern):
 
         return self._derived("phases", constant, phases, made, compute)
 
-    def _bias(self, constant: GlobalOp, phases: tuple[_Phases, ...]) -> GlobalOp:
-        """The bias `[channel * phase]` of `[channel]`."""
+    def _repeated(self, constant: GlobalOp, phases: tuple[_Phases, ...]) -> GlobalOp:
+        """A number for each channel, as a bias, `[channel * phase]` of `[channel]`."""
         count = prod(one.stride for one in phases)
         made = (constant.type.get_shape()[0] * count,)
         return self._derived("repeated", constant, phases, made, lambda held: held.repeat(count))
@@ -187,17 +216,19 @@ class _ToConvolution(RewritePattern):
         if key not in self.constants:
             assert constant.value is not None
             source, name = constant.value.blob, f"{constant.key}_{hint}"
+            element = constant.type.element_type
+            dtype = numpy_dtype(element)
 
             def data() -> memoryview:
                 return (
-                    np.ascontiguousarray(compute(np.frombuffer(source.view(), np.float32)))
+                    np.ascontiguousarray(compute(np.frombuffer(source.view(), dtype)))
                     .reshape(-1)
                     .view(np.uint8)
                     .data
                 )
 
-            blob = Blob.derived(name, 4 * prod(shape), data)
-            self.constants[key] = self.symbols.add_constant(name, TensorType(f32, shape), blob)
+            blob = Blob.derived(name, dtype.itemsize * prod(shape), data)
+            self.constants[key] = self.symbols.add_constant(name, TensorType(element, shape), blob)
         return self.constants[key]
 
 
@@ -210,6 +241,19 @@ class _Builder:
     def constant(self, symbol: GlobalOp) -> SSAValue:
         """The value of a constant."""
         return self._rewriter.insert(GetOp(symbol.key, symbol.type)).result
+
+    def dequantized(
+        self, op: edge.QuantizedDecomposedDequantizePerChannelOp, integers: SSAValue, scales: SSAValue
+    ) -> SSAValue:
+        """Integers with a scale for each row, as those of another op are restored, and no zero points."""
+        arguments: dict[str, Any] = op.args() | {
+            "input": integers,
+            "scales": scales,
+            "zero_points": None,
+            "axis": 0,
+        }
+        sizes = tensor_type(integers).get_shape()
+        return self._add(type(op).make(**arguments, result_types=self._types(*sizes)))
 
     def interleaved(
         self,
@@ -240,7 +284,13 @@ class _Builder:
         )
         value = self._add(convolution)
         strides = [phase.stride for phase in phases]
-        if count != channels:
+        is_shuffle = rank == 2 and strides[0] == strides[1]
+        if count != channels and is_shuffle and tensor_type(value).has_static_shape():
+            # One kernel, which keeps channels innermost.
+            sizes = [size * strides[0] for size in sizes]
+            types = self._types(batch, channels, *sizes)
+            value = self._add(edge.PixelShuffleOp.make(value, strides[0], result_types=types))
+        elif count != channels:
             first, *measured = (size_operand(value, dim, self._rewriter) for dim in (0, *range(2, rank + 2)))
             parts = (batch, channels, *strides, *sizes)
             value = self._add(

@@ -481,3 +481,25 @@ def test_reasons_with_counts(command: Command) -> None:
     assert told[2] == "  fix: the mode int8:functions=8 quantizes these"
     assert "getitem" not in ran.err
     assert len(told) < 8
+
+
+def test_what_is_rounded_for_a_backend(command: Command) -> None:
+    """Native code gives floats, so only what the two layers read is rounded; others round the results, too."""
+    options = ("--quantize", "int8", "--calibrate", "data")
+    told = {
+        "--backend=native": "values rounded to 8 bits: 2 (int8:results=32: what layers read)",
+        "--backend=xnnpack": "values rounded to 8 bits: 3 (int8: operands and results of layers and of what is between",
+        "--target=et-vm": "values rounded to 8 bits: 3 (int8: ",
+        "--target=cortex-m4": "values rounded to 8 bits: 3 (int8: ",
+    }
+    for option, line in told.items():
+        emit = () if "cortex" in option else ("--emit", "aten")
+        ran = command("et-compile", "quantized.py:net", "-o", "net.o", *options, option, *emit)
+        assert ran.code == 0, ran.err
+        assert line in ran.err
+    ran = command(
+        *("et-compile", "quantized.py:net", "-o", "net.pte", *options, "--backend", "native"),
+        "--quantized-io",
+    )
+    assert ran.code == 0, ran.err
+    assert "values rounded to 8 bits: 3 (int8: " in ran.err

@@ -52,3 +52,25 @@ func.func @known(%x: tensor<1x1x6xf32>) -> tensor<1x1x12xf32> {
   %0 = edge.convolution %x, %w, none {stride = [2], padding = [0], dilation = [1], transposed = true, output_padding = [0], groups = 1} : (tensor<1x1x6xf32>, tensor<1x1x2xf32>) -> tensor<1x1x12xf32>
   func.return %0 : tensor<1x1x12xf32>
 }
+
+// -----
+
+// Integers are rearranged and scales repeated, also where sizes are known, as there are no kernels for integers else.
+program.constant @w : tensor<1x2x2x2xi8> = #program.data<i8, [0, 1, 2, 3, 4, 5, 6, 7]>
+program.constant @s : tensor<2xf32> = #program.data<f32, [0.5, 0.25]>
+
+// CHECK:       program.constant @w_phases : tensor<8x1x1x1xi8> = #program.data<i8, [0, 1, 2, 3, 4, 5, 6, 7]>
+// CHECK-NEXT:  program.constant @s_repeated : tensor<8xf32> = #program.data<f32, [0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25]>
+// CHECK-LABEL: func.func @integers
+// CHECK:       %[[W:.*]] = edge.quantized_decomposed.dequantize_per_channel %{{.*}}, %{{.*}} {axis = 0, quant_min = -127, quant_max = 127, dtype = i8}
+// CHECK-NEXT:  %[[Y:.*]] = edge.convolution %{{.*}}, %[[W]] {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false
+// CHECK-NEXT:  %[[ALL:.*]] = edge.pixel_shuffle %[[Y]] {upscale_factor = 2} : (tensor<1x8x3x3xf32>) -> tensor<1x2x6x6xf32>
+// CHECK-NEXT:  func.return %[[ALL]]
+func.func @integers(%x: tensor<1x1x3x3xi8>) -> tensor<1x2x6x6xf32> {
+  %w = program.get @w : tensor<1x2x2x2xi8>
+  %s = program.get @s : tensor<2xf32>
+  %0 = edge.quantized_decomposed.dequantize_per_tensor %x {scale = 0.1, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x1x3x3xi8>) -> tensor<1x1x3x3xf32>
+  %1 = edge.quantized_decomposed.dequantize_per_channel %w, %s, none {axis = 1, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<1x2x2x2xi8>, tensor<2xf32>) -> tensor<1x2x2x2xf32>
+  %2 = edge.convolution %0, %1, none {stride = [2, 2], padding = [0, 0], dilation = [1, 1], transposed = true, output_padding = [0, 0], groups = 1} : (tensor<1x1x3x3xf32>, tensor<1x2x2x2xf32>) -> tensor<1x2x6x6xf32>
+  func.return %2 : tensor<1x2x6x6xf32>
+}

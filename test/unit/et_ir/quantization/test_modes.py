@@ -142,7 +142,8 @@ def test_groups_that_do_not_divide_stay_floats() -> None:
         ("8da4w:embedding=2", "embedding=2: expected 4 or 8 bits"),
         (
             "int8-weights:embedding=4",
-            "int8-weights has no option 'embedding'; 8da4w has group=N and embedding=4; int8 has functions=8",
+            "int8-weights has no option 'embedding'; 8da4w has group=N and embedding=4; int8 has functions=8 and "
+            "results=32",
         ),
         ("int8", "needs calibration data: pass calibration="),
     ],

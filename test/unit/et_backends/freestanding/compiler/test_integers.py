@@ -50,13 +50,32 @@ class Mixed(nn.Module):
         return self.last(x.mean((2, 3)))
 
 
+class Signals(nn.Module):
+    """Rows of an image as signals: strides, dilation, each channel by itself, a point, and one channel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv1d(8, 7, 3, stride=2, padding=1)
+        self.apart = nn.Conv1d(7, 7, 3, padding=2, dilation=2)
+        self.each = nn.Conv1d(7, 7, 3, padding=1, groups=7)
+        self.point = nn.Conv1d(7, 1, 1)
+        self.one = nn.Conv1d(1, 5, 3, padding=1)
+        self.last = nn.Linear(20, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(self.first(x.squeeze(1)))
+        x = torch.relu(self.apart(x))
+        x = torch.relu(self.one(self.point(torch.relu(self.each(x)))))
+        return self.last(x.flatten(1))
+
+
 def quantized(module: nn.Module) -> ExportedProgram:
     (x,) = next(images(1))
     made = quantize(module.eval(), (x,), "int8", calibration=images(16))
     return torch.export.export(made.module, (x,))
 
 
-@pytest.fixture(scope="module", params=[DigitsNet, Mixed])
+@pytest.fixture(scope="module", params=[DigitsNet, Mixed, Signals])
 def program(request: pytest.FixtureRequest) -> ExportedProgram:
     torch.manual_seed(0)
     return quantized(request.param())
