@@ -1,4 +1,4 @@
-"""Text of the partitions of a backend, for levels of `et-compile --emit` that its package has."""
+"""Text of the partitions of backends, at levels of their packages."""
 
 from __future__ import annotations
 

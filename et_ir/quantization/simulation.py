@@ -1,4 +1,4 @@
-"""Runs of a graph with observers in which some values are rounded to integers and back.
+"""Simulation of rounding to integers in graphs with observers.
 
 Between `prepare_pt2e` and `convert_pt2e` an observer knows the scale of each value that is to be quantized. Operators
 compute in floats, and observers that are switched on round what passes them.

@@ -1,4 +1,4 @@
-"""Numbers that are known at run time only as tensors of rank 0.
+"""Numbers known at run time only, as tensors of rank 0.
 
 The code of a partition is told sizes and places, but computes with tensors and with numbers that are known when it is
 compiled.
@@ -36,7 +36,7 @@ _ARGUMENTS: Final = ("other", "exponent")
 
 @dataclass(frozen=True)
 class NumbersToTensorsPass(ModulePass):
-    """Compute with tensors where operators are given numbers that are known at run time only.
+    """Give numbers that are known at run time as tensors.
 
     Before:
 

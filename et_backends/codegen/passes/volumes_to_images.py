@@ -1,4 +1,4 @@
-"""Convolutions of volumes as those of images, whose channels are those of all planes under the taps.
+"""Convolutions of volumes as convolutions of images.
 
 For images there is machine code of any size, for volumes only where their sizes are known. The planes that a filter
 covers are read as channels of one image: `im2col` along the depth alone.

@@ -84,7 +84,7 @@ def test_description_stands_alone(metadata: Message) -> None:
     targets = re.findall(r"\]\(([^)\s]*)\)", text)
     assert targets
     assert all(target.startswith("https://") for target in targets)
-    assert "| use several memory banks, and pin values to them |" in text
+    assert "| `pip install .` | the runtime: `et-vm` and `et_vm.runtime`, with numpy and ml_dtypes |" in text
 
 
 def test_metadata(metadata: Message) -> None:
