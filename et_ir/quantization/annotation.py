@@ -91,12 +91,27 @@ _BOUNDED: Final = frozenset(
 """Operators that move no elements, and whose result is within the range of their operand."""
 
 
+_MOVED_BY_EXECUTORCH: Final = frozenset(
+    """
+    flatten.using_ints permute permute_copy reshape slice.Tensor slice_copy.Tensor squeeze.dim squeeze_copy.dim
+    transpose.int view view_copy
+    """.split()  # noqa: SIM905
+)
+"""Operators that move elements and keep their scale for ExecuTorch's quantizers, too."""
+
+
 @cache
-def keeps_scale(target: object) -> bool:
-    """Whether the results of an operator have the scale and zero point of its operand, where that is quantized."""
+def keeps_scale(target: object, *, executorch: bool = False) -> bool:
+    """Whether the results of an operator have the scale and zero point of its operand, where that is quantized; with
+    `executorch`, as ExecuTorch's quantizers annotate.
+    """
+    if target in _BOUNDED:
+        return True
     op = as_operator(target)
-    known = None if op is None else OPERATORS.get(name_of(op))
-    return target in _BOUNDED or (known is not None and known.moves)
+    name = "" if op is None else name_of(op)
+    if executorch:
+        return name in _MOVED_BY_EXECUTORCH
+    return name in OPERATORS and OPERATORS[name].moves
 
 
 def annotation_of(node: Node) -> QuantizationAnnotation | None:
@@ -316,10 +331,16 @@ def reads_integers(target: object, config: QuantizationConfig) -> bool:
     return config.output_activation is not None or any(target in layer.targets for layer in _LAYERS)
 
 
-def share_with_producer(node: Node) -> bool:
-    """Give the results of a node the scale of its quantized operand; whether that was done."""
+def share_with_producer(node: Node, *, executorch: bool = False) -> bool:
+    """Give the results of a node the scale of its quantized operand; whether that was done. With `executorch`, as
+    ExecuTorch's quantizers do.
+    """
     source = node.args[0] if node.args else None
-    if not keeps_scale(node.target) or is_annotated(node) or not isinstance(source, Node):
+    if (
+        not keeps_scale(node.target, executorch=executorch)
+        or is_annotated(node)
+        or not isinstance(source, Node)
+    ):
         return False
     producer = annotation_of(source)
     if producer is None or producer.output_qspec is None:

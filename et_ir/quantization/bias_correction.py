@@ -74,11 +74,20 @@ def bias_corrections(
 
 
 def add_to_biases(module: GraphModule, corrections: Mapping[Node, Tensor]) -> None:
-    """Give layers biases of their own, with `[channels]` f32 added, whoever else reads the biases that they have."""
+    """Give layers biases of their own, with `[channels]` f32 added, whoever else reads the biases that they have.
+
+    Layers of the same arguments, whose results are equal, keep the same bias: they are merged later.
+    """
+    made: dict[Any, Any] = {}
     for layer, shift in corrections.items():
+        key = (layer.target, layer.args)
+        if key in made:
+            layer.args = (*layer.args[:_BIAS], made[key], *layer.args[_BIAS + 1 :])
+            continue
         given = layer.args[_BIAS] if len(layer.args) > _BIAS else None
         value = tensor_of(module, given) + shift if isinstance(given, Node) else shift
         set_parameter(module, layer, _BIAS, value)
+        made[key] = layer.args[_BIAS]
     module.recompile()
 
 

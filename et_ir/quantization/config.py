@@ -44,7 +44,8 @@ class QuantizationConfig:
     """Whether the module is trained with quantized values."""
     clamps: bool = False
     """Whether a clamp behind a layer, a sum or a product, as of ReLU6, is computed together with it, as ReLU always is:
-    their result alone is rounded. ExecuTorch's quantizers round before the clamp, too."""
+    their result alone is rounded. ExecuTorch's quantizers round before the clamp, too; without it, scales are also
+    shared by the same operators as there, in place of all that move elements."""
 
     @property
     def is_dynamic(self) -> bool:

@@ -182,9 +182,11 @@ class XNNPACKQuantizer(Quantizer):
             made = annotate(node, config)
             if isinstance(made, str):
                 reasons[node] = made
+        configs = (self._global, *self._operators.values(), *self._types.values(), *self._names.values())
+        executorch = not any(config is not None and config.clamps for config in configs)
         for node in model.graph.nodes:
             if node.op == "call_function" and node not in kept and not writes_to_state(node):
-                share_with_producer(node)
+                share_with_producer(node, executorch=executorch)
         for node in model.graph.nodes:
             if node.op == "call_function" and not is_annotated(node) and _computes(node):
                 reason = reasons.get(node) or self._why_not(node)
