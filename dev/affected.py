@@ -113,8 +113,9 @@ def typed_sources(root: Path, changed: Iterable[str], packages: Iterable[str] = 
     files = {path: name for path in changed if path.endswith(".py") and (name := _module(path)) in graph}
     names = set(files.values())
     users = {name for name, edges in graph.items() if any(edge.module in names for edge in edges)}
-    paths = {_path(name) for name in names | users}
-    return sorted(path for path in paths if path.startswith(tuple(f"{each}/" for each in packages)))
+    paths = {_path(each) for name in names | users for each in (name, initializer(name))}
+    starts = tuple(f"{each}/" for each in packages)
+    return sorted(path for path in paths if path.startswith(starts) and (root / path).is_file())
 
 
 def _module(path: str) -> str:

@@ -25,7 +25,6 @@ REFUSED = {
     **dict.fromkeys(
         ("as_strided", "as_strided-partial_views"), "they address memory that there is for some sizes only"
     ),
-    "nn.functional.scaled_dot_product_attention": "torch asks whether the root of a size is negative",
 }
 """Entries that are refused with a dynamic size, with the reason."""
 

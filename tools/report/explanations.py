@@ -88,6 +88,8 @@ def _source(frames: Any) -> str:
 def _quantized(found: Any) -> dict[str, Any]:
     return {
         "method": str(found["method"]),
+        "mode": _optional(found.get("mode"), str),
+        "rounded": int(found.get("rounded", 0)),
         "layers": [
             {
                 **{key: str(one[key]) for key in ("name", "operator")},

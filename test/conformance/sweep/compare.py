@@ -28,8 +28,10 @@ TORCH_IS_OFF = {
 }
 """The error of torch's float64 results of an entry, whose true values the kernels' unit tests compare with."""
 
-AS_THE_LARGEST = frozenset({"linalg.matrix_exp", "matrix_exp"})
-"""Entries whose results, powers of matrices, are only as exact as the largest of them."""
+AS_THE_LARGEST = frozenset({"linalg.matrix_exp", "matrix_exp", "nn.functional.scaled_dot_product_attention"})
+"""Entries whose results are only as exact as the largest of them: powers of matrices, and means by weights, which are
+exponentials of products up to 200 here, whose own rounding they multiply (torch's f32 is 4e-5 from f64).
+"""
 
 
 def difference(

@@ -234,3 +234,10 @@ def test_typed_sources_are_what_changed_and_its_users(tree: Path) -> None:
         "lib/parts/c.py",
     ]
     assert typed_sources(tree, ["test/unit/test_a.py"], ["lib"]) == []
+
+
+def test_typed_sources_are_files() -> None:
+    """Folders that stand for their modules, too, are no files."""
+    found = typed_sources(ROOT, (str(path.relative_to(ROOT)) for path in ROOT.glob("et_backends/*/*.py")))
+    assert "et_backends/codegen/__init__.py" in found
+    assert all((ROOT / path).is_file() for path in found)
