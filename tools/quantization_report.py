@@ -25,7 +25,7 @@ WIDTH = 120
 
 
 _RULES: Final = ("what layers read", "operands and results of layers and of what is between them")
-"""What a mode rounds, by whether that is more than the operands of layers."""
+"""Descriptions of the rounded values: of layers' operands alone, and of results, too."""
 
 
 def print_report(method: str, found: QuantizedModule, search: AccuracySearch | None, stream: IO[str]) -> None:

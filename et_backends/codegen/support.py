@@ -58,7 +58,7 @@ KEPT: Final = (
 """Operators that there is one kernel for, and that would else be decomposed."""
 
 _SHUFFLES: Final = ("aten.channel_shuffle", "aten.pixel_shuffle", "aten.pixel_unshuffle")
-"""Those with a kernel for sizes that are known when the program is compiled."""
+"""Shuffles of channels: operators whose kernel needs sizes that are known when the program is compiled."""
 
 _NUMBERED: Final = frozenset(
     {
