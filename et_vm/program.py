@@ -186,7 +186,7 @@ class Program:
         """Inputs, outputs and memory of a method. Raises ExecutorchError(InvalidArgument) for an unknown
         name.
         """
-        return MethodMeta(self.plan(name))
+        return MethodMeta(self.plan(name), self.pte.input_names.get(name, ()))
 
     def new_memory(self, names: Sequence[str] | None = None, *, poison: bool = False) -> MemoryManager:
         """Fresh arenas that are large enough for each of the methods `names` (all by default).

@@ -181,6 +181,7 @@ class Method:
             if isinstance(value := registers[register], Tensor) and value.storage is not None
         ]
         self._memory = memory
+        self._input_names = pte.input_names.get(plan.name, ())
         self._guards = _input_guards(pte, plan, registers)
         self._written = WrittenInputs(plan, instructions, registers, facts.written_inputs)
         self._writes_inputs = bool(self._written.positions)
@@ -243,7 +244,7 @@ class Method:
     @property
     def metadata(self) -> MethodMeta:
         """Inputs, outputs and memory as the file states them."""
-        return MethodMeta(self._plan)
+        return MethodMeta(self._plan, self._input_names)
 
     @property
     def written_inputs(self) -> tuple[int, ...]:
@@ -308,12 +309,10 @@ class Method:
         if function == "execute" and (near := did_you_mean(name, ("inputs", "clone_outputs"))):
             return TypeError(f"{message}{near}")
         names = [name] if len(unknown) == len(self._plan.inputs) == 1 else ["…"]
-        if self._guards is not None:
-            names = self._guards.names
-        given = ", ".join(names)
+        given = ", ".join(each or "…" for each in self._input_names or names)
         takes = f"execute([{given}])" if function == "execute" else f"method({given})"
         return TypeError(
-            f"{message}; inputs have no names, they are given in order: {takes} for {self.metadata.signature()}"
+            f"{message}; inputs are given in order, not by name: {takes} for {self.metadata.signature()}"
         )
 
     def _run(self) -> None:

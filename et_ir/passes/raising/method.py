@@ -175,7 +175,9 @@ class MethodRaiser:
             case InputOp():
                 argument = self.block.insert_arg(self._input_type(register), len(self.block.args))
                 guards = self.plan.guards
-                if name is None and guards is not None and len(guards.data.inputs) == len(self.plan.inputs):
+                if register.given_name is not None:
+                    name = register.given_name.data
+                elif name is None and guards is not None and len(guards.data.inputs) == len(self.plan.inputs):
                     name = guards.data.inputs[len(attributes)]
                 argument.name_hint = name
                 entry: dict[str, Attribute] = {} if name is None else {"program.name": StringAttr(name)}
