@@ -63,20 +63,19 @@ def _copy(op: KernelCallOp) -> None:
     source, out = op.inputs[0], op.outs[0]
     declaration = out.owner
     assert isinstance(declaration, AllocOp | ViewOp | InputOp)
-    made = out
     if isinstance(root_of(out).owner, InputOp):
         own = AllocOp(out.type)
         own.location = op.location
         insert_before(own, declaration)
-        made = own.result
-    view = ViewOp(made, source.type)
+        declaration = own
+    view = ViewOp(declaration.result, source.type)
     view.location = op.location
     block = declaration.parent_block()
     assert block is not None
-    block.insert_op_after(view, made.owner)
+    block.insert_op_after(view, declaration)
     _add_copy(op, source, view.result)
-    if made is not out:
-        _add_copy(op, made, out)
+    if declaration.result is not out:
+        _add_copy(op, declaration.result, out)
     erase(op)
 
 
