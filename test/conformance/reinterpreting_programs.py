@@ -65,6 +65,12 @@ def sorted_by_bits(x: Tensor) -> Any:
     return torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).sort(-1).indices
 
 
+def complex_numbers(x: Tensor) -> Any:
+    """Pairs of neighbours as complex numbers."""
+    numbers = torch.view_as_complex(x.neg().reshape(x.shape[0], -1, 2))
+    return numbers.abs(), torch.view_as_real(numbers * numbers)
+
+
 def laid_out(x: Tensor) -> Any:
     """An image whose channels are last in memory."""
     image = x.reshape(1, 3, 2, 2).contiguous(memory_format=torch.channels_last)
@@ -128,6 +134,7 @@ OF_RUN_TIME_SIZES: Final = {
         {1: COLUMNS},
         [(2, 3), (2, 1), (2, 6)],
     ),
+    "bits of complex numbers": Sized(complex_numbers, {0: ROWS}, [(3, 4), (1, 4), (8, 4)]),
     "bits of rows and columns": Sized(
         lambda x: (x.neg().view(torch.int32), x.view(torch.int64) + 1),
         {0: ROWS, 1: 2 * COLUMNS},

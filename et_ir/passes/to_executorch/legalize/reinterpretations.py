@@ -24,15 +24,17 @@ __all__ = ["PATTERNS"]
 
 
 class PaddedReinterpretation(TargetPattern):
-    """`view_copy.dtype` of a tensor that has a largest size: padded to that, so that memory planned for it can be shown
-    as another type, and sliced.
+    """`view_copy.dtype` and `view_as_complex` of a tensor that has a largest size: padded to that, so that memory
+    planned for it can be shown as another type, and sliced.
     """
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: edge.ViewCopyDtypeOp, rewriter: PatternRewriter) -> None:
+    def match_and_rewrite(
+        self, op: edge.ViewCopyDtypeOp | edge.ViewAsComplexCopyOp, rewriter: PatternRewriter
+    ) -> None:
         value, result = op.operands[0], tensor_type(op.results[0])
         source, rank = tensor_type(value), tensor_type(value).get_num_dims()
-        in_order = dim_order_of(source) == dim_order_of(result) == contiguous(rank)
+        in_order = all(dim_order_of(one) == contiguous(one.get_num_dims()) for one in (source, result))
         if op.operator.kernel in self.target.kernels or is_static(source) or not in_order:
             return
         sizes = [size for size in SizeBounds(_method_of(op).body.block).sizes(value) if size is not None]
@@ -74,6 +76,7 @@ class PaddedReinterpretation(TargetPattern):
         for dim, size in enumerate(shape):
             if size == DYNAMIC:
                 known = make(edge.SymSizeIntOp, value, dim)
+                # The last one is the parts of complex numbers, and gone.
                 shape[dim] = scaled(known) if dim == rank - 1 else known
         rewriter.replace(op, edge.ViewCopyOp.make(part, shape, result_types=[result]))
 

@@ -26,3 +26,16 @@ func.func @stays(%x: tensor<2x3xf32>, %y: tensor<?x4xf32>) -> (tensor<2x3xi32>, 
   %1 = edge.view_copy.dtype %y {dtype = i32} : (tensor<?x4xf32>) -> tensor<?x4xi32>
   func.return %0, %1 : tensor<2x3xi32>, tensor<?x4xi32>
 }
+
+// -----
+
+// Complex numbers are shown as such where no operator is on their parts.
+// CHECK-LABEL: func.func @complex
+// KERNEL:      edge.view_as_complex_copy %x
+func.func @complex(%x: tensor<?x2xf32, #program.sizes<n, 2>>) -> tensor<?xcomplex<f32>, #program.sizes<n>> attributes {program.ranges = #program.ranges<n from 0 to 5>} {
+  // CHECK: %[[WHOLE:.*]] = edge.constant_pad_nd
+  // CHECK-SAME: tensor<10xf32>
+  // CHECK: edge.view_copy.dtype %[[WHOLE]] {dtype = complex<f32>} : (tensor<10xf32>) -> tensor<5xcomplex<f32>>
+  %0 = edge.view_as_complex_copy %x : (tensor<?x2xf32, #program.sizes<n, 2>>) -> tensor<?xcomplex<f32>, #program.sizes<n>>
+  func.return %0 : tensor<?xcomplex<f32>, #program.sizes<n>>
+}
