@@ -5,10 +5,10 @@ Its interface is that of ExecuTorch's quantizer for XNNPACK.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import getitem
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from torch.fx import Graph, GraphModule, Node
@@ -276,7 +276,7 @@ def place_of(node: Node) -> str:
 def _computes(node: Node) -> bool:
     """Whether a node computes floats of floats, and is no view."""
     value = node.meta.get("val")
-    results = value if isinstance(value, tuple | list) else (value,)
+    results = cast("Sequence[object]", value) if isinstance(value, tuple | list) else (value,)
     if node.target is getitem or not node.all_input_nodes:
         return False
     if not any(isinstance(one, torch.Tensor) and one.dtype == torch.float32 for one in results):

@@ -78,8 +78,8 @@ class Sampler:
         return int(order[min(place, len(sums) - 1)])
 
 
-def _is_count(number: object) -> bool:
-    return isinstance(number, int | np.integer) and int(number) >= 0
+def _is_count(number: float) -> bool:
+    return hasattr(number, "__index__") and number >= 0
 
 
 def _likeliest(weights: Array, many: int) -> Array:
