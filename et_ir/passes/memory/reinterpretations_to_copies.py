@@ -1,4 +1,4 @@
-"""Replace kernels that show bytes as elements of another type, where the target has none, by copies.
+"""Replace missing kernels that show bytes as another type by copies.
 
 The copy writes a view that shows the result as elements of the argument's type:
 
@@ -43,7 +43,7 @@ _COPY: Final = "aten::view_copy.out"
 
 @dataclass(frozen=True)
 class ReinterpretationsToCopiesPass(ModulePass):
-    """Replace kernels that show bytes as another type, where the target has none, by copies."""
+    """Replace missing kernels that show bytes as another type by copies."""
 
     name = "reinterpretations-to-copies"
 

@@ -1,4 +1,4 @@
-"""Bytes of dynamic tensors as elements of another type, without a kernel for that."""
+"""Bytes of dynamic tensors as elements of another type."""
 
 from __future__ import annotations
 
