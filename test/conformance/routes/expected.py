@@ -88,7 +88,7 @@ EXPECTED: Final[dict[tuple[str, str], Limit]] = {
     ("sizes, differences", "again-for-xnnpack"): RELATED,
     ("sizes, areas", "again-for-xnnpack"): RELATED,
     **{("feature, strings", route): STRINGS for route in STOCK},
-    **{("sizes, resize, nearest 2d", route): BY_FACTORS for route in STOCK},
+    **{("sizes, resize, nearest 2d", route): BY_FACTORS for route in KERNELS},
     **{
         (f"resize, bicubic 2d, filtered, {given}", route): NO_CUBIC_FILTER
         for given in ("sizes", "factors")
