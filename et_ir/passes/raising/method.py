@@ -246,7 +246,8 @@ class MethodRaiser:
         if not pieces:
             raise CannotRaise(f"[raise_c6] %{register.name_hint} is read before it is written")
         value = self._reader.value(pieces, type)
-        if len(pieces) > 1 or value is not pieces[0].definition.value:
+        is_reinterpreted = any(piece.definition.type.element_type != type.element_type for piece in pieces)
+        if not is_reinterpreted and (len(pieces) > 1 or value is not pieces[0].definition.value):
             self._write(register, value)  # the same bytes, so that the next read finds them together
         return value
 

@@ -8,7 +8,7 @@ from math import erf
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, as_module, check, lowered, run, sets
+from native_modules import SETS, as_module, check, compiled, lowered, run, sets
 
 from et_backends.native.compiler import NativePartitioner
 from et_ir import to_edge_transform_and_lower
@@ -159,6 +159,23 @@ def test_pointwise(function: str) -> None:
 def test_numbers_beyond_the_largest_float(function: Callable[..., torch.Tensor]) -> None:
     """They are infinite, as torch has them."""
     check(function, torch.linspace(-3, 3, 19))
+
+
+@pytest.mark.parametrize(
+    ("x", "low", "high", "expected"),
+    [
+        (torch.linspace(-3, 3, 19), None, 1e300, torch.linspace(-3, 3, 19)),
+        (torch.linspace(-3, 3, 19), -1e39, 1e39, torch.linspace(-3, 3, 19)),
+        (torch.arange(-9, 10, dtype=torch.int8), -128, 127, torch.arange(-9, 10, dtype=torch.int8)),
+    ],
+    ids=["above floats", "around floats", "the ends of bytes"],
+)
+def test_bounds_beyond_the_type(
+    x: torch.Tensor, low: float | None, high: float, expected: torch.Tensor
+) -> None:
+    """Those of floats are infinite; torch exports programs with them, and refuses to run them."""
+    file = compiled(as_module(lambda x: x.clamp(low, high)), (x,), SETS[0])
+    np.testing.assert_array_equal(run(file, (x,)), expected.numpy())
 
 
 def test_pointwise_after_a_product() -> None:
