@@ -220,7 +220,11 @@ class Tensor:
         """Point the tensor at `storage` (flat uint8, at least the bytes of the shape), optionally with
         other `sizes`.
         """
-        self._assign(storage, self.sizes if sizes is None else tuple(sizes))
+        if sizes is not None:
+            self.sizes = tuple(sizes)
+            self.strides = contiguous_strides(self.sizes, self.dim_order)
+        self.storage = storage
+        self._make_array(storage)
 
     def unbind(self) -> None:
         """Drop the storage: reading `array` raises InvalidState until the next `bind` or growing
@@ -248,16 +252,14 @@ class Tensor:
         nbytes = element_count(wanted) * self.dtype.itemsize
         capacity = self.capacity_bytes if storage is None else min(self.capacity_bytes, storage.nbytes)
         if self._allocate is not None and (storage is None or nbytes > capacity):
-            storage = self._allocate(nbytes)
+            self.storage = storage = self._allocate(nbytes)
             self.capacity_bytes = nbytes
         elif nbytes > capacity:
             raise self._resize_error(wanted, f"{nbytes} bytes do not fit the planned {capacity}")
-        sizes_of_ints = tuple([int(size) for size in wanted])
+        self.sizes = tuple([int(size) for size in wanted])
+        self.strides = contiguous_strides(self.sizes, self.dim_order)
         if storage is not None:
-            self._assign(storage, sizes_of_ints)
-        else:
-            strides = contiguous_strides(sizes_of_ints, self.dim_order)
-            self.sizes, self.strides = sizes_of_ints, strides
+            self._make_array(storage)
 
     def check_shape(self, sizes: tuple[int, ...]) -> None:
         """Raise ExecutorchError(NotSupported) when the tensor's rank or dynamism forbid the shape
@@ -268,14 +270,10 @@ class Tensor:
         if self.dynamism == TensorShapeDynamism.STATIC and sizes != self.sizes:
             raise self._resize_error(sizes, "it is static")
 
-    def _assign(self, storage: Array, sizes: tuple[int, ...]) -> None:
-        layout = layout_of(sizes, self.dim_order, self.dtype.itemsize)
-        array = np.ndarray(sizes, self.dtype, storage, 0, layout.byte_strides)
-        version = VERSIONS.next()
-        # Without a call in between, where an execution may be interrupted: to the next, it would look resized.
-        self.storage = storage
-        self.sizes, self.strides = sizes, layout.strides
-        self.array, self.version = array, version
+    def _make_array(self, storage: Array) -> None:
+        layout = layout_of(self.sizes, self.dim_order, self.dtype.itemsize)
+        self.array = np.ndarray(self.sizes, self.dtype, storage, 0, layout.byte_strides)
+        self.version = VERSIONS.next()
 
     def _resize_error(self, sizes: tuple[int, ...], why: str) -> ExecutorchError:
         return ExecutorchError(

@@ -113,8 +113,8 @@ class Delegates:
 
     def stateful(self) -> list[str]:
         """The backends of delegates that keep state from one execution to the next, each once."""
-        kept = (backend for backend, handle in self._handles if backend.keeps_state(handle))
-        return list(dict.fromkeys(type(backend).__name__ for backend in kept))
+        kept = [type(backend).__name__ for backend, handle in self._handles if backend.keeps_state(handle)]
+        return list(dict.fromkeys(kept))
 
     def work_report(self, at: int) -> Sequence[PartWork]:
         """The work of the parts of a delegate, as far as its backend knows it."""

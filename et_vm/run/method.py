@@ -30,6 +30,7 @@ from et_vm.run.outputs import GivenOutputs
 from et_vm.run.prepare import Preparation
 from et_vm.run.register_file import RegisterFile
 from et_vm.run.settling import settling_of
+from et_vm.run.stopping import NEVER, Stops
 from et_vm.run.written_inputs import WrittenInputs
 from et_vm.state.buffers import State
 from et_vm.values import Array, ListRegister, Tensor, array_bytes
@@ -97,6 +98,8 @@ class Method:
         where = f"execution_plan[{index}]"
         self._facts = facts
         self._another = another
+        self._limit = instruction_limit
+        self._stops: Stops | None = None
         self._platform = platform
         self._tracer = tracer
         self._lock = threading.Lock()
@@ -302,10 +305,14 @@ class Method:
         """What keeps requests from executing at the same time, each in memory of its own: state that an execution
         leaves to the next, and a tracer. Empty if nothing does.
         """
+        return (*self.kept_state, *(["a tracer"] if self._tracer is not None else []))
+
+    @property
+    def kept_state(self) -> tuple[str, ...]:
+        """What an execution leaves to the next, in words: mutable buffers, other bytes, and state of delegates."""
         kept = self._facts.kept_state
-        found = [] if kept is None else [f"state ({kept})"]
-        found += [f"state of the delegate {one}" for one in self._delegates.stateful()]
-        return (*found, *(["a tracer"] if self._tracer is not None else []))
+        delegates = [f"state of the delegate {one}" for one in self._delegates.stateful()]
+        return (*([] if kept is None else [f"state ({kept})"]), *delegates)
 
     @property
     def has_given_outputs(self) -> bool:
@@ -315,7 +322,7 @@ class Method:
     def another(self) -> Method:
         """The same method with arenas and state of its own; constants are shared.
 
-        Raises ExecutorchError(NotSupported) for one that `et_vm.program.Program` has not loaded, and what loading raises.
+        Raises ExecutorchError(NotSupported) if no `et_vm.program.Program` has loaded it, and what loading raises.
         """
         if self._another is None:
             raise ExecutorchError(
@@ -329,7 +336,7 @@ class Method:
         Raises `et_vm.run.stopping.Stopped` then; the method can be executed again, and its state is what the
         instructions before have made of it.
         """
-        return self._execute(inputs, True, partial(stop.run, self._run))
+        return self._execute(inputs, True, partial(self._run_stoppable, stop))
 
     def _execute(self, inputs: Sequence[object], clone_outputs: bool, run: Callable[[], None]) -> list[Any]:
         if not self._lock.acquire(False):
@@ -390,6 +397,21 @@ class Method:
             settling.loop()
         else:
             settling.run(self._loop, self._steps)
+
+    def _run_stoppable(self, stop: Stop) -> None:
+        if self._stops is None:
+            self._stops = Stops()
+            hooks = None if self._hooks is UNOBSERVED else self._hooks
+            self._loop = choose_loop(
+                self._instructions, self._steps, self._registers, hooks, self._limit, self._stops
+            )
+            if self._settling is not None:
+                self._settling.make_stoppable(self._stops)
+        self._stops.current = stop
+        try:
+            self._run()
+        finally:
+            self._stops.current = NEVER
 
     def set_inputs(self, inputs: Sequence[object]) -> None:
         """Set all inputs for `step`. Raises InputError, or ExecutorchError(InvalidState) in the

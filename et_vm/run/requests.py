@@ -39,7 +39,8 @@ _REST = 1.0
 class Request(Future[list[Any]]):
     """The outputs of an execution that another thread performs, as `Method.execute` returns them.
 
-    A `concurrent.futures.Future` that a coroutine can await. It can be cancelled while it executes, too.
+    A `concurrent.futures.Future` that a coroutine can await. It can be cancelled while it executes, too: its execution
+    stops before the next instruction.
     """
 
     def __init__(self, withdraw: Callable[[Request], None], timeout: float | None) -> None:
@@ -344,18 +345,15 @@ class Executor:
         with self._lock:
             instances = self._instances.setdefault(execution.method, _Instances())
             instance = instances.idle.pop() if instances.idle else None
-            instances.count += instance is None
+        if instance is None:
+            instance = execution.method.another()
+            with self._lock:
+                instances.count += 1
         try:
-            if instance is None:
-                instance = execution.method.another()
             return instance.execute_stoppable(execution.inputs, execution.stop)
         finally:
             with self._lock:
-                # What was stopped in the middle of a user's kernel may not work any more.
-                if instance is None or execution.stop.is_requested:
-                    instances.count -= 1
-                else:
-                    instances.idle.append(instance)
+                instances.idle.append(instance)
 
     # Ending
 
