@@ -28,6 +28,8 @@ from et_vm.program import Program
 from et_vm.run.interpreter import MAX_INSTRUCTIONS
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from et_tools.vm_run_text import EvaluatedMethod, TextProgram
     from et_vm.run.method import Method
 
@@ -132,6 +134,7 @@ class _Requests:
 
     def __init__(self, method: Method, inputs: list[Input], repeat: int, in_flight: int) -> None:
         """Raises what the first execution raises that fails."""
+        # Imported here because starting is part of the time that a run takes.
         from threading import Semaphore
 
         from et_vm.run.requests import Executor, Request
@@ -143,7 +146,7 @@ class _Requests:
         errors: list[BaseException] = []
         places = Semaphore(in_flight)
 
-        def end(request: Request, at: int, start: float) -> None:
+        def end(request: Future[Any], at: int, start: float) -> None:
             self.seconds[at] = time.perf_counter() - start
             error = None if request.cancelled() else request.exception()
             if error is not None:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import number_of_threads
@@ -28,12 +28,26 @@ from et_vm.run.stopping import Stop, Stopped
 
 if TYPE_CHECKING:
     from et_vm.run.memory import MemoryManager
-    from et_vm.run.method import Method
 
-__all__ = ["Executor", "Request", "line_of"]
+__all__ = ["Executable", "Executor", "Request", "line_of"]
 
 _REST = 1.0
 """Seconds after which the thread of an executor looks whether there are still deadlines."""
+
+
+class Executable(Protocol):
+    """What requests execute: an `et_vm.run.method.Method`, which has requests of its own."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def memory(self) -> MemoryManager: ...
+    @property
+    def serialized_by(self) -> tuple[str, ...]: ...
+    @property
+    def has_given_outputs(self) -> bool: ...
+    def another(self) -> Executable: ...
+    def execute_stoppable(self, inputs: Sequence[object], stop: Stop) -> list[Any]: ...
 
 
 class Request(Future[list[Any]]):
@@ -90,7 +104,7 @@ class Request(Future[list[Any]]):
 class _Execution:
     """What an executor knows of a request in flight."""
 
-    def __init__(self, method: Method, inputs: Sequence[object], memory: MemoryManager | None) -> None:
+    def __init__(self, method: Executable, inputs: Sequence[object], memory: MemoryManager | None) -> None:
         self.method = method
         self.inputs = inputs
         self.memory = memory
@@ -105,7 +119,7 @@ class _Instances:
 
     def __init__(self) -> None:
         self.count = 0
-        self.idle: list[Method] = []
+        self.idle: list[Executable] = []
 
 
 class Executor:
@@ -138,7 +152,7 @@ class Executor:
         self._earlier = threading.Condition(self._lock)
         """Notified when there is an earlier deadline."""
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="et-vm request")
-        self._instances: weakref.WeakKeyDictionary[Method, _Instances] = weakref.WeakKeyDictionary()
+        self._instances: weakref.WeakKeyDictionary[Executable, _Instances] = weakref.WeakKeyDictionary()
         self._in_flight: dict[Request, _Execution] = {}
         self._waiting: dict[Request, None] = {}
         self._active = 0
@@ -173,7 +187,7 @@ class Executor:
 
     def submit(
         self,
-        method: Method,
+        method: Executable,
         inputs: Sequence[object] = (),
         *,
         timeout: float | None = None,
@@ -223,7 +237,7 @@ class Executor:
         return request
 
     def map(
-        self, method: Method, inputs: Iterable[Sequence[object]], *, timeout: float | None = None
+        self, method: Executable, inputs: Iterable[Sequence[object]], *, timeout: float | None = None
     ) -> Iterator[list[Any]]:
         """The outputs for each of `inputs`, in their order. Takes as many ahead as may be in flight; `timeout` is of
         each request. An error ends the iteration, which cancels what it has in flight.
@@ -240,7 +254,7 @@ class Executor:
             for request in taken:
                 request.cancel()
 
-    def prepare(self, method: Method) -> None:
+    def prepare(self, method: Executable) -> None:
         """Load the instances that requests of `method` may need, which otherwise the first requests do.
 
         Raises what `et_vm.program.Program.load_method` raises.
@@ -270,7 +284,7 @@ class Executor:
         with self._lock:
             self._instances.clear()
 
-    def _memory_for(self, method: Method) -> MemoryManager | None:
+    def _memory_for(self, method: Executable) -> MemoryManager | None:
         return method.memory if not self._has_instances or method.serialized_by else None
 
     # Executing

@@ -14,6 +14,7 @@ from et_schema.program import Frame
 from et_schema.scalar_type import ScalarType
 from et_tools.et_vm import main
 from et_tools.exit_codes import ExitCode
+from et_vm.run.requests import Executor
 
 
 @pytest.fixture
@@ -157,6 +158,24 @@ class TestRun:
         build.jump_false(build.tensor(1, dtype=ScalarType.BOOL), 0)
         arguments = ("run", file(build), "--repeat", "9", "--in-flight", "3", "--instruction-limit", "1000")
         assert "more than 1,000 instructions" in run(capsys, *arguments, code=ExitCode.TRAP)
+
+    def test_ctrl_c_ends_all_in_flight(self, capsys, file, monkeypatch):
+        """Also executions that would go on for long."""
+        build = Build()
+        build.jump_false(build.tensor(1, dtype=ScalarType.BOOL), 0)
+        submit, requests = Executor.submit, []
+
+        def interrupted(*arguments, **options):
+            if len(requests) == 2:
+                raise KeyboardInterrupt
+            requests.append(submit(*arguments, **options))
+            return requests[-1]
+
+        monkeypatch.setattr(Executor, "submit", interrupted)
+        arguments = ("run", file(build), "--repeat", "9", "--in-flight", "3", "--instruction-limit", "9" * 12)
+        assert main(list(arguments)) == ExitCode.INTERRUPTED
+        assert capsys.readouterr().err == "et-vm: interrupted\n"
+        assert [request.cancelled() for request in requests] == [True, True]
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
