@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from et_schema.diagnostics import did_you_mean
@@ -267,6 +268,18 @@ class Program:
 
         index = self.plan_index(name)
         self.check_unchanged()
+        another = partial(
+            self.load_method,
+            name,
+            kernels=kernels,
+            backends=backends,
+            tracer=tracer,
+            poison=poison,
+            external=external,
+            instruction_limit=instruction_limit,
+            meter=meter,
+            native=native,
+        )
         if isinstance(external, DataFiles):
             external.check(self.pte)
         return Method(
@@ -284,4 +297,5 @@ class Program:
             instruction_limit=instruction_limit,
             meter=meter,
             native=native,
+            another=another,
         )

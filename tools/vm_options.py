@@ -122,6 +122,12 @@ def run_options(parser: CommandParser) -> None:
         "--repeat", type=positive_number, metavar="N", help="execute N times and print the latency"
     )
     also_called(repeat, *_REPETITIONS)
+    parser.add_argument(
+        "--in-flight",
+        type=positive_number,
+        metavar="N",
+        help="with --repeat: N executions at once, each in memory of its own; print throughput and latency",
+    )
     _add(
         parser,
         "--kernels",

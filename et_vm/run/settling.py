@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from et_vm.run.calls import dynamic_call
-from et_vm.run.interpreter import choose_loop, run_observed
+from et_vm.run.interpreter import Hooks, choose_loop, run_observed, stoppable_hooks
 from et_vm.run.settled_blocks import Blocks
 from et_vm.run.settled_straight import StraightLine
 from et_vm.step import Step
@@ -22,6 +22,7 @@ from et_vm.values import Tensor
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
     from et_vm.load.instructions import Instruction
+    from et_vm.run.stopping import Stops
 
 __all__ = ["Settling", "settling_of"]
 
@@ -71,6 +72,7 @@ class Settling:
         self._limit = limit
         self._inputs = [value for register in plan.inputs if isinstance(value := registers[register], Tensor)]
         self._versions: list[int] = []
+        self._stops: Stops | None = None
         self.loop: Callable[[], None] | None = None
         """Runs the steps that are left; `None` before the sizes have settled."""
         self._form: StraightLine | Blocks | None = form
@@ -78,6 +80,11 @@ class Settling:
     def forget(self) -> None:
         """Registers are not what the last run left."""
         self.loop = None
+
+    def make_stoppable(self, stops: Stops) -> None:
+        """Have loops from now on that `stops` stops."""
+        self._stops = stops
+        self.forget()
 
     def is_settled(self) -> bool:
         """Whether the inputs, which have been set, have the sizes of the last run."""
@@ -97,7 +104,7 @@ class Settling:
             if left is None:
                 self._form = None
             else:
-                self.loop = choose_loop(self._instructions, left, self._registers, None, self._limit)
+                self.loop = self._choose_loop(left)
         else:
             self._run_blocks(form, steps)
         self._versions = versions
@@ -106,16 +113,12 @@ class Settling:
         """Run a method with jumps, taking note of the way it goes."""
         executed: set[int] = set()
         before = form.versions()
-        run_observed(
-            self._instructions,
-            steps,
-            self._registers,
-            lambda instruction: executed.add(instruction.index),
-            lambda instruction: None,
-            self._limit,
-        )
+        hooks: Hooks = (lambda instruction: executed.add(instruction.index), lambda instruction: None)
+        if self._stops is not None:
+            hooks = stoppable_hooks(hooks, self._stops)
         registers = self._registers
-        rest = choose_loop(self._instructions, form.left(executed, before), registers, None, self._limit)
+        run_observed(self._instructions, steps, registers, *hooks, self._limit)
+        rest = self._choose_loop(form.left(executed, before))
         again = [(register, value) for register, value in self._changing if register in form.unsettled]
 
         def loop() -> None:
@@ -124,6 +127,9 @@ class Settling:
             rest()
 
         self.loop = loop
+
+    def _choose_loop(self, steps: Sequence[Step]) -> Callable[[], None]:
+        return choose_loop(self._instructions, steps, self._registers, None, self._limit, self._stops)
 
     def _current(self) -> list[int]:
         return [tensor.version for tensor in self._inputs]

@@ -53,6 +53,16 @@ def spans(path: Path, category: str) -> list[dict[str, Any]]:
 
 
 class TestTable:
+    def test_state_that_keeps_requests_apart(self, capsys, file):
+        build = net()
+        text = run(capsys, "profile", file(build), "--repeat", "1", "--no-peak")
+        assert "requests" not in text
+        build.tensor(1, name="total")
+        text = run(capsys, "profile", file(build), "--repeat", "1", "--no-peak")
+        assert "requests   one at a time because of state (total)\n" in text
+        report = json.loads(run(capsys, "profile", file(build), "--repeat", "1", "--no-peak", "--json"))
+        assert report["kept_state"] == ["state (total)"]
+
     def test_rows(self, capsys, file):
         text = run(capsys, "profile", file(net()), "--repeat", "3", "--wide")
         assert text.startswith("forward: 3 executions, portable kernels\n")
