@@ -214,7 +214,14 @@ class Method:
         self._settling = None
         if not hooks:
             self._settling = settling_of(
-                plan, instructions, self._steps, registers, self._changing, instruction_limit
+                plan,
+                instructions,
+                self._steps,
+                registers,
+                self._changing,
+                instruction_limit,
+                self._scratch,
+                keeps=platform.memory_limit is None,
             )
         self._loop = choose_loop(instructions, self._steps, registers, hooks, instruction_limit)
         if known is None and shares:
@@ -633,7 +640,8 @@ class Method:
                 f"the method takes {wanted} input{'s' * (wanted != 1)}, got {len(values)}", where=self.name
             )
         settling = self._settling
-        if (self._changing or self._freed) and (settling is None or settling.loop is None):
+        unchanged = settling is not None and settling.loop is not None
+        if not unchanged and (self._changing or self._freed):
             self._begin()
         if self._writes_inputs:
             self._written.forget()
@@ -641,7 +649,7 @@ class Method:
             self._set_input(index, value)
         if self._guards is not None:
             self._guards.check_together()
-        if settling is not None and settling.loop is not None and not settling.is_settled():
+        if settling is not None and not settling.is_settled() and unchanged:
             self._begin()
 
     def _set_input(self, index: int, value: object) -> None:
