@@ -101,7 +101,7 @@ def test_prims_without_a_function():
 
 
 def test_tables():
-    """Each kernel says what it takes as et-vm does, and each function in C, of the primitive operators too, is there."""
+    """Each kernel says what it takes as et-vm does, and each function in C has its row."""
     for kernel in KERNELS:
         assert parameter_masks(kernel.operator)
     sources = runtime_sources(Selection({})).values()
