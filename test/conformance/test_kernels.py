@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
 
 import pytest
 import torch
-from kernel_oracle import FAMILIES, Recorded, channels_last_form, check, in_place_forms, registry
+from kernel_oracle import FAMILIES, Recorded, channels_last_form, check, composite, in_place_forms, registry
 from kernel_samples import collect
+
+from et_vm.kernels.aten.schema import functional
 
 LIBRARIES = ("portable", "aten")
 OPERATORS = sorted(name for names in FAMILIES.values() for name in names if name.startswith("aten::"))
@@ -21,6 +24,16 @@ ELEMENTWISE = {
 
 # Writes its own argument instead of an output: tried in test_kernels_layouts.py.
 IN_PLACE = {"aten::copy_", "aten::index_put_", "aten::_native_batch_norm_legit.out"}
+
+GENERIC = sorted(
+    name
+    for family, names in FAMILIES.items()
+    if family.partition(".")[0] in ("pointwise", "reduction", "sorting")
+    for name in names
+    if name.startswith("aten::")
+)
+"""Kernels of many element types, most of which take any tensors and numbers."""
+KINDS = (torch.bool, torch.uint8, torch.int64, torch.float32, torch.complex64)
 
 
 # What torch says of a variance of one element, which is NaN in both libraries.
@@ -38,6 +51,26 @@ def test_results(samples: dict[str, list[Recorded]], operator: str, library: str
     assert samples[operator], f"no sample reaches {operator}"
     for call in samples[operator]:
         check(library, call)
+
+
+def test_each_kind_of_elements() -> None:
+    """What torch takes of one kind of elements, with flags set and not, the kernel takes too."""
+    tried = set[str]()
+    overloads = [(one, overload) for one in GENERIC if (overload := functional(one)) is not None]
+    for (operator, overload), dtype, flag in itertools.product(overloads, KINDS, (True, False)):
+        numbers = torch.tensor([[4, 1, 1], [3, 2, 5]])
+        tensor = numbers > 1 if dtype == torch.bool else numbers.to(dtype)
+        values = {"Tensor": tensor, "Optional[Tensor]": tensor, "int": 1, "number": 2, "bool": flag}
+        needed = [str(one.type) for one in overload._schema.arguments if not one.has_default_value()]
+        if not values.keys() >= set(needed) or (not flag and "bool" not in needed):
+            continue
+        try:
+            call = composite(overload, *(values[kind] for kind in needed))
+        except (IndexError, RuntimeError):  # torch does not take these
+            continue
+        check("portable", call)
+        tried.add(operator)
+    assert len(tried) > 150
 
 
 @pytest.mark.parametrize("operator", sorted(set(OPERATORS) - IN_PLACE))

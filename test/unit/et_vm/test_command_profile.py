@@ -14,6 +14,7 @@ from support.vm_programs import Build
 
 from et_schema.program import Frame
 from et_schema.scalar_type import ScalarType
+from et_tools import vm_profile
 from et_tools.exit_codes import ExitCode
 from et_vm import Program
 from et_vm.devtools.debug_map import Place
@@ -248,6 +249,18 @@ class TestStatistics:
             "forward;a;b;aten::mm.out;GEMM 60",
             "forward;a;b;aten::mm.out 40",
         ]
+
+    @pytest.mark.parametrize(("times", "text"), [(1, "    GEMM"), (2, "    GEMM ×2"), (3, "    GEMM ×3")])
+    def test_calls_of_an_event_are_shown_by_call_of_the_backend(self, file, times, text):
+        recorder = ProfileRecorder()
+        method = Program.load(file(net())).load_method("forward", tracer=recorder)
+        for start in (0, 1000):
+            recorder.instructions.append(InstructionEvent(0, "call", "aten::mm.out", start, start + 100))
+            recorder.delegates += [DelegateEvent(0, 7, "GEMM", start, start + 10)] * times
+            recorder.on_execute("forward", start, start + 120)
+        profile = Profile(method, recorder.runs, {})
+        _, _, nested = vm_profile._table(profile, None)
+        assert nested[-1] == text
 
     def test_places_within_delegates(self, file):
         """Times of parts count where these come from, and the rest of the call for the backend."""
