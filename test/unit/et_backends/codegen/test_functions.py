@@ -90,7 +90,8 @@ def test_all_functions_in_one_program() -> None:
     x = points()[::100].copy()
     argument = (torch.from_numpy(x),)
     program = torch.export.export(
-        as_module(lambda one: torch.stack([getattr(torch, function)(one) for function in FUNCTIONS])), argument
+        as_module(lambda one: torch.stack([getattr(torch, function)(one) for function in FUNCTIONS])),
+        argument,
     )
     name, *_ = sets()
     found = run(lowered(program, name), argument).reshape(len(FUNCTIONS), -1)
