@@ -6,11 +6,26 @@ import itertools
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 
 import pytest
 import torch
-from kernel_oracle import FAMILIES, Recorded, channels_last_form, check, composite, in_place_forms, registry
+from kernel_oracle import (
+    FAMILIES,
+    Recorded,
+    channels_last_form,
+    check,
+    composite,
+    in_place_forms,
+    record,
+    registry,
+)
 from kernel_samples import collect
+from kernel_samples_core import core_calls
+from kernel_samples_counts import count_calls
+from kernel_samples_math import math_calls
+from kernel_samples_search import search_calls
+from kernel_samples_special import special_calls
 
 from et_vm.kernels.aten.schema import functional
 
@@ -71,6 +86,32 @@ def test_each_kind_of_elements() -> None:
         check("portable", call)
         tried.add(operator)
     assert len(tried) > 150
+
+
+def _check_own(calls: Iterable[Callable[[], object]], least: int) -> None:
+    """Compare the operators that `calls` reach with torch, in the portable library."""
+    own = set(OPERATORS) - IN_PLACE
+    checked: set[str] = set()
+    for function in calls:
+        for call in record(function, lambda operator, _: operator in own):
+            check("portable", call)
+            checked.add(call.operator)
+    assert len(checked) >= least
+
+
+def test_results_of_functions() -> None:
+    """The samples of mathematical functions, without those of torch: in a third of a second."""
+    _check_own(itertools.chain(math_calls(), special_calls()), 60)
+
+
+def test_results_of_searches() -> None:
+    """The samples of sorting and searching."""
+    _check_own(search_calls(), 20)
+
+
+def test_results_of_core_operators() -> None:
+    """One in five of the samples of Core ATen and of counting."""
+    _check_own(itertools.islice(itertools.chain(core_calls(), count_calls()), 0, None, 5), 25)
 
 
 @pytest.mark.parametrize("operator", sorted(set(OPERATORS) - IN_PLACE))

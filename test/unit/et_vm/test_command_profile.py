@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,41 @@ class TestTable:
         build.outputs(y)
         [row] = json.loads(run(capsys, "profile", file(build), "--json", "--no-peak"))["rows"]
         assert (row["bytes_read"], row["bytes_written"]) == (32, 32)
+
+    @pytest.mark.parametrize("transposed", [False, True])
+    @pytest.mark.parametrize("bias", [False, True])
+    def test_operations_of_convolutions(self, capsys, file, transposed, bias):
+        build = Build()
+        sizes = (1, 6, 7, 7) if transposed else (1, 6, 5, 5)
+        x, w, y = (
+            build.tensor(1, 4, 6, 6),
+            build.tensor(*((4, 6) if transposed else (6, 4)), 2, 2),
+            build.tensor(*sizes),
+        )
+        b = build.tensor(6) if bias else build.scalar(None)
+        ones, zeros = build.ints(1, 1), build.ints(0, 0)
+        arguments = [x, w, b, ones, zeros, ones, build.scalar(transposed), zeros, build.scalar(1)]
+        build.call("aten::convolution.out", *arguments, y, y)
+        build.inputs(x, w, *([b] if bias else []))
+        build.outputs(y)
+        [row] = json.loads(run(capsys, "profile", file(build), "--json", "--no-peak"))["rows"]
+        count = math.prod(sizes)
+        assert row["flops"] == (None if transposed else 2 * count * 4 * 2 * 2 + (count if bias else 0))
+
+    @pytest.mark.parametrize("places", [False, True])
+    def test_caches_move_the_new_elements(self, capsys, file, places):
+        build = Build()
+        values, cache, start = build.tensor(1, 1, 2, 4), build.tensor(1, 8, 2, 4), build.scalar(3)
+        indices = build.tensor(1, 1, dtype=ScalarType.LONG)
+        out = build.tensor(1)
+        name = "llama::update_cache_with_indices.out" if places else "llama::update_cache.out"
+        build.call(name, values, cache, start, *([indices] if places else []), out, out)
+        build.inputs(values, cache, *([indices] if places else []))
+        build.outputs(cache)
+        [row] = json.loads(run(capsys, "profile", file(build), "--json", "--no-peak", "--input", "ones"))[
+            "rows"
+        ]
+        assert (row["bytes_read"], row["bytes_written"]) == (32 + (8 if places else 0), 32)
 
     def test_updates_in_place_move_the_new_elements(self, capsys, file):
         build = Build()
