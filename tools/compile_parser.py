@@ -286,7 +286,7 @@ def _add_memory_options(add: _Add) -> None:
         type=positive_number,
         default=1,
         metavar="N",
-        help="cut methods into chains that et-vm runs on up to N threads at the same time, where that pays (default: 1)",
+        help="cut methods into chains that et-vm runs on up to N threads at a time, where that pays (default: 1)",
     )
     add(
         "--memory-planning",

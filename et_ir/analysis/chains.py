@@ -1,8 +1,9 @@
 """The order between the chains of a plan, and what each instruction touches.
 
-An instruction touches bytes of memory, and what is no memory but may not be touched by two at a time either: the handle
-of a delegate, the random generator, and what operators outside of the compiler's knowledge hold. Two touches conflict
-if they have bytes in common and one of them changes them. Chains whose touches conflict have to be ordered.
+An instruction touches bytes of memory, and what is no memory but may not be touched by two at a time either: delegates,
+as backends may share memory between theirs, the random generator, and what operators of unknown libraries hold. Two
+touches conflict if they have bytes in common and one of them changes them. Chains whose touches conflict have to be
+ordered.
 
 What a move or a view at run time makes refer to the memory of another is taken for all that it may ever refer to.
 """
@@ -29,23 +30,11 @@ from et_ir.dialects.executorch import (
     StateOp,
     is_instruction,
 )
-from et_ops import OPERATORS
+from et_ops.conventions import hidden_state
 
 __all__ = ["ChainTimes", "Chains", "Race", "Touch", "Touches", "order_of", "races"]
 
-_KNOWN: Final = (
-    "aten::",
-    "dim_order_ops::",
-    "et_copy::",
-    "executorch_prim::",
-    "quantized_decomposed::",
-    "integer::",
-    "grouped::",
-    "llama::",
-)
-"""Namespaces whose operators keep nothing between their calls."""
-_GENERATOR: Final = "the random generator"
-_OTHERS: Final = "operators of unknown libraries"
+_DELEGATES: Final = "a delegate"
 
 
 class Touch(NamedTuple):
@@ -97,42 +86,33 @@ class Touches:
         for registers, writes in ((op.reads, False), (op.writes, True)):
             for register in registers:
                 yield from self._memory(register, writes)
-        if isinstance(op, DelegateCallOp):
-            yield Touch(f"delegate @{op.callee.string_value()}", 0, 1, True)
-        elif isinstance(op, KernelCallOp):
-            if not op.key.startswith(_KNOWN):
-                yield Touch(_OTHERS, 0, 1, True)
-            elif _is_random(op.key):
-                yield Touch(_GENERATOR, 0, 1, True)
+        shared = _DELEGATES if isinstance(op, DelegateCallOp) else None
+        if isinstance(op, KernelCallOp):
+            shared = hidden_state(op.key)
+        if shared is not None:
+            yield Touch(shared, 0, 1, True)
 
     def _memory(self, register: SSAValue, writes: bool) -> Iterator[Touch]:
         root, first, end = extent_of(register)
         members = self._classes.get(root)
         if members is None:
-            yield self._storage(root, first, max(end, first + 1), writes, register)
+            yield self._storage(root, first, end, writes, register)
             return
         for member in members:
-            yield self._storage(member, 0, max(size_of(member), 1), writes, register)
+            yield self._storage(member, 0, size_of(member), writes, register)
         # Which of them it refers to is a fact that an instruction may change, too.
         yield Touch(root, 0, 1, writes, register)
 
     def _storage(self, root: SSAValue, first: int, end: int, writes: bool, register: SSAValue) -> Touch:
         owner = root.owner
+        if first == end:
+            return Touch(root, 0, 1, writes, register)
         if self._planned and isinstance(owner, MemoryRegisterOp) and owner.place is not None:
             arena, offset = owner.place
             return Touch(arena, offset + first, offset + end, writes, register)
         if isinstance(owner, StateOp | ConstantOp):
             return Touch(f"@{owner.key}", first, end, writes, register)
         return Touch(root, first, end, writes, register)
-
-
-def _is_random(key: str) -> bool:
-    name = key.partition("::")[2]
-    packet = name.partition(".")[0]
-    return any(
-        (found := OPERATORS.get(candidate)) is not None and found.is_random
-        for candidate in (name, packet, f"{packet}.default")
-    ) or any(word in packet for word in ("rand", "bernoulli", "dropout", "multinomial", "normal_", "poisson"))
 
 
 class Chains:
@@ -207,9 +187,9 @@ def races(chains: Chains, touches: Touches) -> Iterator[Race]:
         if not any(touch.writes for touch, _, _ in entries):
             continue
         # In the order of their first bytes, so that those that have bytes in common are near each other.
-        entries = sorted(entries, key=lambda entry: (entry[0].first, entry[0].end))
-        for position, (touch, number, op) in enumerate(entries):
-            for other, behind, user in entries[position + 1 :]:
+        by_place = sorted(entries, key=lambda entry: (entry[0].first, entry[0].end))
+        for position, (touch, number, op) in enumerate(by_place):
+            for other, behind, user in by_place[position + 1 :]:
                 if other.first >= touch.end:
                     break
                 key = resource, *sorted((number, behind))

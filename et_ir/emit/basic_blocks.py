@@ -22,8 +22,8 @@ class InstructionOrder(NamedTuple):
 
 
 def instruction_order(blocks: Sequence[Block]) -> InstructionOrder:
-    """The ops of blocks that the file has an instruction for: not registers, chains, the return, or a jump to what comes
-    next anyway, also where blocks without instructions lie between.
+    """The ops of blocks that the file has an instruction for: not registers, chains, the return, or a jump to what
+    comes next anyway, also where blocks without instructions lie between.
     """
     found: dict[Block, list[Operation]] = {}
     to_the_end: dict[Block, int] = {}

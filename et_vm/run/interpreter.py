@@ -90,11 +90,16 @@ def choose_loop(
     return partial(run_straight, walk, live)
 
 
-def basic_blocks(instructions: Sequence[Instruction], steps: Sequence[Step]) -> list[Block]:
-    """Cut the instruction list into basic blocks; block numbers replace instruction indices."""
-    starts = {0, len(instructions)}
+def basic_blocks(
+    instructions: Sequence[Instruction], steps: Sequence[Step], first: int = 0, end: int | None = None
+) -> list[Block]:
+    """Cut the instruction list, or a chain of it, from `first` to `end`, into basic blocks; block numbers replace
+    instruction indices.
+    """
+    last = len(instructions) if end is None else end
+    starts = {first, last}
     for instruction in unusual(instructions):
-        if instruction.target >= 0:
+        if instruction.target >= 0 and first <= instruction.index < last:
             starts |= {instruction.target, instruction.index + 1}
     ordered = sorted(starts)
     number = {start: at for at, start in enumerate(ordered)}
@@ -127,9 +132,14 @@ def run_straight(steps: list[Step], indices: Sequence[int]) -> None:
         raise StepFailure(indices[len(steps) - length_hint(remaining) - 1], error) from error
 
 
-def run_blocks(blocks: list[Block], registers: list[object], limit: int = MAX_INSTRUCTIONS) -> None:
-    """Run from the first block until one leads past the last. Raises StepFailure, also after `limit`
-    instructions.
+def run_blocks(
+    blocks: list[Block],
+    registers: list[object],
+    limit: int = MAX_INSTRUCTIONS,
+    walk: Callable[[list[Step], Sequence[int]], None] = run_straight,
+) -> None:
+    """Run from the first block until one leads past the last, the steps of each by `walk`. Raises StepFailure, also
+    after `limit` instructions.
     """
     at, end = 0, len(blocks)
     executed = 0
@@ -139,7 +149,7 @@ def run_blocks(blocks: list[Block], registers: list[object], limit: int = MAX_IN
         if executed > limit:
             raise StepFailure(last, limit_error(limit))
         if steps:
-            run_straight(steps, indices)
+            walk(steps, indices)
         if condition < 0:
             at = after
             continue

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.load.instructions import Instruction
     from et_vm.run.prepare import PreparedPlan
+    from et_vm.verify.chains import ChainOrder
     from et_vm.verify.flow import Flow
 
 __all__ = ["PlanFacts"]
@@ -40,6 +41,16 @@ class PlanFacts:
     def instructions(self) -> Sequence[Instruction]:
         """The verified instructions."""
         return self.flow.instructions
+
+    @cached_property
+    def chains(self) -> ChainOrder | None:
+        """The chains that may run at the same time; None where they run in the order of the file."""
+        if len(self._plan.chains) < 2:
+            return None
+        # Imported here because starting is part of the time that a run takes.
+        from et_vm.verify.chains import chain_order
+
+        return chain_order(self._pte, self._plan, self.instructions, "")
 
     @cached_property
     def owned(self) -> frozenset[int]:

@@ -143,7 +143,7 @@ class PlanOp(IRDLOperation):
 
     @property
     def chains(self) -> list[ChainOp]:
-        """The beginnings of chains in the order of the text; none where the plan is one chain without inputs and outs."""
+        """The beginnings of chains in the order of the text; none in a plan of one chain without inputs and outs."""
         return [op for block in self.body.blocks for op in block.ops if type(op) is ChainOp]
 
     @property

@@ -31,7 +31,7 @@ from xdsl.passes import ModulePass
 from et_ir.analysis.aliasing import root_of
 from et_ir.analysis.chains import Chains, Race, Touches, races
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
-from et_ir.dialects.executorch import AllocOp, ReferenceOp
+from et_ir.dialects.executorch import InputOp, SymbolRegisterOp
 from et_ir.passes.plans import plans_of
 
 __all__ = ["VerifyChainsPass", "chain_findings"]
@@ -59,7 +59,7 @@ def chain_findings(chains: Chains) -> Iterator[Diagnostic]:
     for number, op in enumerate(chains.ops):
         for register in dict.fromkeys(op.inputs):
             makers = made.get(register, ())
-            given = not isinstance(root_of(register).owner, AllocOp | ReferenceOp)
+            given = isinstance(root_of(register).owner, InputOp | SymbolRegisterOp)
             if given or any(maker < number for maker in makers):
                 continue
             if not makers:

@@ -68,8 +68,8 @@ from et_ir.passes.memory.plan_memory.shared_state import STATE, SharedState, che
 from et_ir.passes.plans import plans_of
 from et_ir.planning import Buffer, Plan, layout_problems, plan_of
 from et_ir.planning.banks import Bank, BankError, parse_banks
-from et_ir.planning.partial_order import ChainBuffer, order_problems, place_by_order
 from et_ir.planning.hierarchy import Infeasible, assign_banks
+from et_ir.planning.partial_order import ChainBuffer, order_problems, place_by_order
 from et_ir.planning.planners import PlannerError, find_planner, run_planner
 from et_ops.conventions import ET_VIEW
 from et_schema.program import TensorShapeDynamism

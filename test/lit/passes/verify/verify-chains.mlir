@@ -155,7 +155,7 @@ executorch.plan @chains_c2_delegate {
   executorch.chain() outs(%a)
   executorch.delegate_call @part(%x) outs(%a)
   executorch.chain() outs(%b)
-  // expected-error@+1 {{[chains_c2] uses delegate @part, while a chain that may run at the same time uses delegate @part}}
+  // expected-error@+1 {{[chains_c2] uses a delegate, while a chain that may run at the same time uses a delegate}}
   executorch.delegate_call @part(%x) outs(%b)
   executorch.return %a, %b
 }
