@@ -70,7 +70,16 @@ _RANDOM: Final = (
     *("bernoulli", "binomial", "dirichlet", "dropout", "multinomial", "rand", "rrelu", "standard_gamma"),
     *("gru", "lstm", "rnn_relu", "rnn_tanh", "scaled_dot_product"),  # which may drop elements
 )
-_RANDOM_IN_PLACE: Final = ("cauchy", "exponential", "geometric", "log_normal", "normal", "poisson", "random", "uniform")
+_RANDOM_IN_PLACE: Final = (
+    "cauchy",
+    "exponential",
+    "geometric",
+    "log_normal",
+    "normal",
+    "poisson",
+    "random",
+    "uniform",
+)
 
 
 @cache

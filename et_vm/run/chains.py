@@ -191,7 +191,9 @@ class ChainLoop:
     def _start(self) -> None:
         for _ in range(self._threads - 1):
             inbox: _Inbox = SimpleQueue()
-            thread = threading.Thread(target=_work, args=(inbox, self._guard), daemon=True, name="et_vm chains")
+            thread = threading.Thread(
+                target=_work, args=(inbox, self._guard), daemon=True, name="et_vm chains"
+            )
             self._workers.append((thread, inbox))
             self._idle.append(inbox)
             thread.start()

@@ -112,9 +112,7 @@ class Method:
         self._scratches = [] if concurrent is None else [Scratch(platform.allocate) for _ in concurrent.waits]
 
         # What is limited is counted call by call.
-        shares = (
-            meter is None and platform.memory_limit is None and memory.is_disjoint and concurrent is None
-        )
+        shares = meter is None and platform.memory_limit is None and memory.is_disjoint and concurrent is None
         known = facts.prepared_with(kernels) if shares else None
 
         started = platform.ticks()

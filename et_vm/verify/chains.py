@@ -110,13 +110,19 @@ def _waits(plan: ExecutionPlan, where: str, problems: Problems) -> list[tuple[in
         for at, register in enumerate(chain.inputs):
             if register in made:
                 waits.update(made[register])
-            elif register in behind and register not in plan.inputs and not _is_given(plan.values[register].val):
+            elif (
+                register in behind
+                and register not in plan.inputs
+                and not _is_given(plan.values[register].val)
+            ):
                 maker = behind[register]
                 fault = f"chain {number} waits for value {register}, which only chain {maker} makes"
                 if any(value in chain.outputs for value in plan.chains[maker].inputs):
                     fault += ": they wait for each other"
                 path = f"{where}.chains[{number}].inputs[{at}]"
-                problems.add(InvalidFile(fault, where=path, hint="a chain comes behind those that it waits for"))
+                problems.add(
+                    InvalidFile(fault, where=path, hint="a chain comes behind those that it waits for")
+                )
         found.append(tuple(sorted(waits)))
         for register in dict.fromkeys(chain.outputs):
             made.setdefault(register, []).append(number)
