@@ -192,7 +192,7 @@ def races(chains: Chains, touches: Touches) -> Iterator[Race]:
             for other, behind, user in by_place[position + 1 :]:
                 if other.first >= touch.end:
                     break
-                key = resource, *sorted((number, behind))
+                key = resource, min(number, behind), max(number, behind)
                 if key not in found and not chains.ordered(number, behind) and touch.conflicts(other):
                     race = Race(op, user, touch, other)
                     found[key] = race if number < behind else Race(user, op, other, touch)

@@ -29,8 +29,8 @@ def list_schedule(
 ) -> Schedule:
     """A schedule of tasks, each of which comes behind its `predecessors` in the order they are given.
 
-    What another processor has made can be used `handover` later; the first one has the inputs and hands out the results.
-    Costs are positive. O(tasks × processors + edges).
+    What another processor has made can be used `handover` later; the first one has the inputs and hands out the
+    results. Costs are positive. O(tasks × processors + edges).
     """
     clusters, of = _clusters(predecessors)
     weights = [sum(costs[task] for task in tasks) for tasks in clusters]

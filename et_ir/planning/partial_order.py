@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 
 from et_ir.planning.buffer import Layout, align_up
 
@@ -66,8 +64,10 @@ class _Need:
     def __init__(self, buffer: ChainBuffer, before: Sequence[int]):
         self.before = before
         self.times = buffer.times
-        self.chains = reduce(lambda bits, chain: bits | 1 << chain, buffer.times, 0)
-        self.before_all = reduce(and_, (before[chain] for chain in buffer.times), -1)
+        self.chains, self.before_all = 0, -1
+        for chain in buffer.times:
+            self.chains |= 1 << chain
+            self.before_all &= before[chain]
         """The chains that have ended before any of these begins."""
 
     def precedes(self, other: _Need) -> bool:

@@ -58,8 +58,9 @@ class _Run:
 
 
 class ChainLoop:
-    """Runs chains on up to `threads` threads, that of the caller among them. Calling it runs all of them once, and raises
-    StepFailure; one call at a time.
+    """Runs chains on up to `threads` threads, that of the caller among them.
+
+    Calling it runs all of them once, and raises StepFailure; one call at a time.
 
     Each chain may take `limit` instructions. `guard` is entered by each thread before it runs kernels.
     """
@@ -75,7 +76,14 @@ class ChainLoop:
         limit: int,
     ) -> None:
         self._bodies = [
-            self._body(instructions, steps, registers, number, *order.starts[number : number + 2], limit)
+            self._body(
+                instructions,
+                steps,
+                registers,
+                number,
+                (order.starts[number], order.starts[number + 1]),
+                limit,
+            )
             for number in range(len(order.waits))
         ]
         self._starts = order.starts
@@ -97,11 +105,11 @@ class ChainLoop:
         steps: Sequence[Step],
         registers: list[object],
         number: int,
-        first: int,
-        end: int,
+        part: tuple[int, int],
         limit: int,
     ) -> Callable[[_Run], None]:
-        """What runs a chain; it raises StepFailure."""
+        """What runs a chain, the `part` of the instructions from the one to before the other; it raises StepFailure."""
+        first, end = part
 
         def walk(run: _Run, steps: list[Step], indices: Sequence[int]) -> None:
             at = 0

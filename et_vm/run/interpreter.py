@@ -91,15 +91,15 @@ def choose_loop(
 
 
 def basic_blocks(
-    instructions: Sequence[Instruction], steps: Sequence[Step], first: int = 0, end: int | None = None
+    instructions: Sequence[Instruction], steps: Sequence[Step], first: int = 0, final: int | None = None
 ) -> list[Block]:
-    """Cut the instruction list, or a chain of it, from `first` to `end`, into basic blocks; block numbers replace
+    """Cut the instruction list, or a chain of it, from `first` to `final`, into basic blocks; block numbers replace
     instruction indices.
     """
-    last = len(instructions) if end is None else end
-    starts = {first, last}
+    final = len(instructions) if final is None else final
+    starts = {first, final}
     for instruction in unusual(instructions):
-        if instruction.target >= 0 and first <= instruction.index < last:
+        if instruction.target >= 0 and first <= instruction.index < final:
             starts |= {instruction.target, instruction.index + 1}
     ordered = sorted(starts)
     number = {start: at for at, start in enumerate(ordered)}

@@ -103,7 +103,7 @@ class Preparation:
         self._rebound = set(rebound)
         self._delegates = delegates
         self._scratch = scratch
-        self._scratch_of = scratch_of or (lambda _: scratch)
+        self._own_scratch = scratch_of
         self._memo = memo
         self._platform = platform
         self._meter = meter
@@ -226,6 +226,9 @@ class Preparation:
             return None, False
         looked = any(tensor.constant_asked for tensor in tensors if tensor.is_constant)
         return template_of(step, tensors, scratch, linked.context.derived), looked
+
+    def _scratch_of(self, index: int) -> Scratch:
+        return self._scratch if self._own_scratch is None else self._own_scratch(index)
 
     def _link(self, instruction: Instruction, kernel: Prepare) -> LinkedCall:
         """A call that is prepared by itself."""

@@ -272,8 +272,8 @@ class _Accesses:
 def _race(early: _Access, late: _Access) -> InvalidFile:
     verbs = ["writes" if access.writes else "reads" for access in (early, late)]
     return InvalidFile(
-        f"{late.instruction.name} {verbs[1]} value {late.register} while chain {early.chain}, which may run at the same "
-        f"time, {verbs[0]} value {early.register} in the same memory ({early.instruction.name})",
+        f"{late.instruction.name} {verbs[1]} value {late.register} while chain {early.chain}, which may run at the "
+        f"same time, {verbs[0]} value {early.register} in the same memory ({early.instruction.name})",
         where=f"{late.instruction.where}",
         hint=f"chain {late.chain} does not wait for chain {early.chain}",
     )

@@ -171,10 +171,11 @@ def _handed(
         for source in waits[index]:
             if source in members:
                 found += [
-                    mine.register
+                    register
                     for mine in touched[source]
                     if mine.writes
-                    and mine.register in body[source].writes
+                    and (register := mine.register) is not None
+                    and register in body[source].writes
                     and any(mine.conflicts(its) for its in touched[index])
                 ]
     if not found:
