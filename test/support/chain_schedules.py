@@ -11,7 +11,8 @@ instruction depends on nothing but the state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +25,7 @@ from et_vm.run.interpreter import StepFailure, step_once
 from et_vm.run.poison import bind_ranges
 from et_vm.values import Tensor
 from et_vm.verify import chains as verify_chains
-from et_vm.verify.liveness import ByteLiveness, delegate_writes
+from et_vm.verify.liveness import ByteLiveness, Range, delegate_writes
 
 if TYPE_CHECKING:
     import pytest
@@ -67,12 +68,15 @@ class Scheduler:
         delegates = [delegate_writes(program.pte, delegate) for delegate in plan.delegates]
         liveness = ByteLiveness(plan, self.instructions, flow.rebound, delegates)
         self._overwritten = [bind_ranges(one, self.method._memory) for one in liveness.overwritten_by]
-        self._dying = [bind_ranges(one, self.method._memory) for one in liveness.dead_after]
         accesses = verify_chains._Accesses(program.pte, plan, self.instructions, self.order)
         places = [
             [place for register, _ in accesses._registers(one) for place in accesses._places(register)]
             for one in self.instructions
         ]
+        cuts = {bound for one in places for _, first, end in one for bound in (first, end)}
+        # Neighbors may be dead for others at other times.
+        dead = [[part for whole in ranges for part in _cut(whole, cuts)] for ranges in liveness.dead_after]
+        self._dying = [bind_ranges(one, self.method._memory) for one in dead]
         touched = [
             [place for at in range(*starts[number : number + 2]) for place in places[at]]
             for number in range(len(waits))
@@ -91,7 +95,7 @@ class Scheduler:
                 for memory_id, start, end, _ in ranges
                 if end > start
             ]
-            for at, ranges in enumerate(liveness.dead_after)
+            for at, ranges in enumerate(dead)
             for chain in (self.order.chain_of(at),)
         ]
         """By instruction, and by range that it reads for the last time: the chains before its own that may still."""
@@ -235,6 +239,12 @@ def interleavings(lengths: Sequence[int]) -> int:
             total += 1
             ways = ways * total // step
     return ways
+
+
+def _cut(whole: Range, cuts: Set[int]) -> list[Range]:
+    """The parts of a range between some of its bytes."""
+    bounds = sorted({whole.start, whole.end, *(cut for cut in cuts if whole.start < cut < whole.end)})
+    return [whole._replace(start=start, end=end) for start, end in pairwise(bounds)]
 
 
 def _nothing(_: Instruction) -> None:
