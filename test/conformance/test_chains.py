@@ -18,14 +18,17 @@ from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
+from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.analysis.chains import Chains
 from et_ir.dialects.executorch import Executorch, PlanOp
 from et_ir.dialects.program import Program as ProgramDialect
-from et_ir.emit import write
+from et_ir.emit import disassemble, write
 from et_ir.passes.memory.form_chains import FormChainsPass
 from et_ir.passes.memory.plan_memory import PlanMemoryPass
+from et_ir.passes.raising.raise_plans import RaisePlansPass
 from et_ir.passes.verify.verify_chains import VerifyChainsPass
 from et_ir.passes.verify.verify_executorch import VerifyExecutorchPass
+from et_schema.pte import read_pte
 from et_vm.platform import Platform
 from et_vm.program import Program, Verification
 from et_vm.run.chains import ChainLoop
@@ -134,3 +137,53 @@ def test_random_programs(first: int, tmp_path: Path) -> None:
             outputs = [of_stock(stock, tmp_path / f"{seed}.pte", file) for file in (plain, chained)]
             assert outputs[0] == outputs[1], seed
     assert several >= 10
+
+
+class Towers(torch.nn.Module):
+    """Two towers that do not depend on each other, a state, and what needs both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+        self.first = torch.nn.Sequential(
+            torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 256)
+        )
+        self.second = torch.nn.Sequential(
+            torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 256)
+        )
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        self.count.add_(1)
+        return torch.cat([self.first(x), self.second(y)], 1).sum(1) + self.count
+
+
+def test_a_compiled_model(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    inputs = (torch.randn(128, 256), torch.randn(128, 256))
+    exported = torch.export.export(Towers().eval(), inputs)
+    files = [
+        to_edge(exported).to_executorch(ExecutorchBackendConfig(chains=chains, check_plan=True)).buffer
+        for chains in (1, 2)
+    ]
+    methods = [
+        Program.load(file, Verification.Lifetimes, platform=Platform(threads=2)).load_method("forward")
+        for file in files
+    ]
+    assert [isinstance(method._loop, ChainLoop) for method in methods] == [False, True]
+    for _ in range(3):
+        expected, found = (method.execute(inputs)[0].numpy().tobytes() for method in methods)
+        assert found == expected
+    with StockRuntime() as stock:
+        outputs = [stock.run(_written(tmp_path / "model.pte", file), inputs)[0].numpy() for file in files]
+    assert outputs[0].tobytes() == outputs[1].tobytes()
+    raised = disassemble(read_pte(files[1]))
+    RaisePlansPass().apply(Context(), raised)
+    assert not [op for op in raised.walk() if isinstance(op, PlanOp)]
+    again = io.BytesIO()
+    write(disassemble(read_pte(files[1])), again)
+    assert again.getvalue() == files[1]
+
+
+def _written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path

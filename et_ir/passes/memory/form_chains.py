@@ -43,7 +43,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.analysis.chains import Touch, Touches
-from et_ir.analysis.work_span import seconds_of
+from et_ir.analysis.work_span import seconds_of, work_and_span
 from et_ir.dialects.executorch import AllocOp, ChainOp, Instruction, PlanOp, ReturnOp
 from et_ir.passes.plans import plans_of
 from et_ir.planning.list_schedule import list_schedule
@@ -80,8 +80,11 @@ class FormChainsPass(ModulePass):
             touched = [list(Touches(plan, planned=plan.arenas is not None).of(one)) for one in body]
             waits = dependences(touched)
             costs = [seconds_of(one, table) for one in body]
+            possible = work_and_span(costs, waits)
+            if possible.span > possible.work * self.gain / 100:
+                continue  # no schedule is shorter than the critical path
             schedule = list_schedule(costs, waits, self.threads, self.synchronization * 1e-6)
-            if len(schedule.chains) > 1 and schedule.makespan <= sum(costs) * self.gain / 100:
+            if len(schedule.chains) > 1 and schedule.makespan <= possible.work * self.gain / 100:
                 _form(plan, body, schedule.chains, waits, touched)
 
 
