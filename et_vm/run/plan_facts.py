@@ -35,6 +35,8 @@ class PlanFacts:
         self._pte = pte
         self._plan = plan
         self.flow = flow
+        self.chains: ChainOrder | None = None
+        """The chains that may run at the same time; None where they run in the order of the file."""
         self._prepared: tuple[KernelRegistry, PreparedPlan] | None = None
 
     @property
@@ -42,15 +44,16 @@ class PlanFacts:
         """The verified instructions."""
         return self.flow.instructions
 
-    @cached_property
-    def chains(self) -> ChainOrder | None:
-        """The chains that may run at the same time; None where they run in the order of the file."""
-        if len(self._plan.chains) < 2:
-            return None
-        # Imported here because starting is part of the time that a run takes.
-        from et_vm.verify.chains import chain_order
+    def check_chains(self, where: str) -> None:
+        """Find the chains that may run at the same time, of the plan whose table path is `where`.
 
-        return chain_order(self._pte, self._plan, self.instructions, "")
+        Raises InvalidFile for those that wait for what is never there, or touch the same bytes.
+        """
+        if len(self._plan.chains) > 1:
+            # Imported here because starting is part of the time that a run takes.
+            from et_vm.verify.chains import chain_order
+
+            self.chains = chain_order(self._pte, self._plan, self.instructions, where)
 
     @cached_property
     def owned(self) -> frozenset[int]:

@@ -179,11 +179,6 @@ class Verifier:
             writing = code.usual & (values.constant[last] | _IS_LIST[values.kinds[last]])
             for instruction in (*code.unusual, *code.some(code.at[writing])):
                 _verify_writes(instruction, plan, problems)
-        if complete and len(plan.chains) > 1:
-            # Imported here because starting is part of the time that a run takes.
-            from et_vm.verify.chains import chain_order
-
-            chain_order(self._pte, plan, instructions, where, problems)
         return instructions if complete else None
 
     def _unclear(self, values: Values, plan: ExecutionPlan) -> list[int]:
