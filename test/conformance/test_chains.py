@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from stock import StockRuntime
-from support.chain_schedules import Scheduler
+from support.chain_schedules import Scheduler, without_races_checked
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.parser import Parser
@@ -20,7 +20,8 @@ from xdsl.passes import ModulePass
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.analysis.chains import Chains
-from et_ir.dialects.executorch import Executorch, PlanOp
+from et_ir.diagnostics import PassReport
+from et_ir.dialects.executorch import ChainOp, Executorch, PlanOp
 from et_ir.dialects.program import Program as ProgramDialect
 from et_ir.emit import disassemble, write
 from et_ir.passes.memory.form_chains import FormChainsPass
@@ -28,6 +29,7 @@ from et_ir.passes.memory.plan_memory import PlanMemoryPass
 from et_ir.passes.raising.raise_plans import RaisePlansPass
 from et_ir.passes.verify.verify_chains import VerifyChainsPass
 from et_ir.passes.verify.verify_executorch import VerifyExecutorchPass
+from et_schema.errors import InvalidFile
 from et_schema.pte import read_pte
 from et_vm.platform import Platform
 from et_vm.program import Program, Verification
@@ -137,6 +139,40 @@ def test_random_programs(first: int, tmp_path: Path) -> None:
             outputs = [of_stock(stock, tmp_path / f"{seed}.pte", file) for file in (plain, chained)]
             assert outputs[0] == outputs[1], seed
     assert several >= 10
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_a_missing_edge_is_found_wherever_it_shows(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = 0
+    for seed in range(first, first + 20):
+        text = random_program(seed, 4 + seed % 25)
+        module, chained = compiled(
+            text, [FormChainsPass(3, synchronization=0, gain=10**6), PlanMemoryPass(), VerifyChainsPass()]
+        )
+        (plan,) = (op for op in module.body.block.ops if isinstance(op, PlanOp))
+        waiting = [chain for chain in plan.chains if chain.inputs]
+        if not waiting:
+            continue
+        chain = Random(seed).choice(waiting)
+        alone = ChainOp([], list(chain.outs))
+        block = chain.parent_block()
+        assert block is not None
+        block.insert_op_before(alone, chain)
+        chain.detach()
+        stream = io.BytesIO()
+        write(module, stream)
+        file = stream.getvalue()
+        expected = results(chained, 1, times=1)
+        with monkeypatch.context() as patch:
+            without_races_checked(patch)
+            differs = any(list(Scheduler(file).random(INPUTS, schedule)) != expected for schedule in range(6))
+        if differs:
+            shown += 1
+            with pytest.raises(InvalidFile, match=r"may run at the same time|which only chain"):
+                Program.load(file).load_method("forward")
+            with pytest.raises(PassReport, match="chains_c"):
+                VerifyChainsPass().apply(Context(), module)
+    assert shown >= 5
 
 
 class Towers(torch.nn.Module):
