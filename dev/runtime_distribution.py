@@ -8,6 +8,7 @@ that does not, it does so in a function, and the command says what to install:
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -37,6 +38,8 @@ BUILD: Final = "tools.vm_build"
 """The verb that makes a runtime for microcontrollers, where programs are compiled for them."""
 BUILT_FROM: Final = "et_vm.micro"
 """The package of that verb, of which others need a part."""
+COMPRESSED: Final = ("et_ops/schemas.txt",)
+"""Tables that are large, and that their readers find as `NAME.gz`, too."""
 _OWN_NAME: Final = "NAME: str = PROJECT\n", "NAME: str = RUNTIME\n"
 """The line of `et_schema/distribution.py` that differs."""
 
@@ -103,7 +106,10 @@ def write_sources(root: Path, folder: Path) -> None:
         package, *rest = file.relative_to(root).parts
         copy = folder.joinpath(installed.get(package, package), *rest)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, copy)
+        if file.relative_to(root).as_posix() in COMPRESSED:
+            copy.with_name(f"{copy.name}.gz").write_bytes(gzip.compress(file.read_bytes(), mtime=0))
+        else:
+            shutil.copyfile(file, copy)
     distribution = folder / "et_schema" / "distribution.py"
     text = distribution.read_text(encoding="utf-8")
     assert text.count(_OWN_NAME[0]) == 1
@@ -117,7 +123,7 @@ def write_sources(root: Path, folder: Path) -> None:
         },
         **_metadata(project["project"], own["project"], shipped),
         "tool.setuptools.packages.find": {"include": [f"{package}*" for package in _tops(folder)]},
-        "tool.setuptools.package-data": {"*": patterns},
+        "tool.setuptools.package-data": {"*": [*patterns, "*.gz"]},
     }
     lines = [line for name, table in built.items() for line in (f"[{name}]", *_toml(table), "")]
     (folder / "pyproject.toml").write_text("\n".join(lines), encoding="utf-8")

@@ -30,6 +30,17 @@ EXTRA: Final = Path(__file__).with_name("extra_schemas.txt")
 _KERNELS: Final = Path(__file__).with_name("kernels.txt")
 
 
+def _text(path: Path) -> str:
+    """The text of a table, which the distribution `et-vm` has in compressed form."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        # Imported here because the project itself has no such table.
+        import gzip
+
+        return gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes()).decode()
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """A functional operator: one overload. There is one instance of each that the library knows."""
@@ -213,7 +224,7 @@ class _Library(Mapping[str, Operator]):
     def _lines(self) -> dict[str, str]:
         found: dict[str, str] = {}
         for path in (SNAPSHOT, EXTRA):
-            for line in path.read_text(encoding="utf-8").splitlines():
+            for line in _text(path).splitlines():
                 if not line.startswith("#"):
                     found[line[: line.index("(")].replace("::", ".", 1)] = line
         return found

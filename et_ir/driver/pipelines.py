@@ -172,6 +172,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
     from et_ir.passes.memory.free_unbounded import FreeUnboundedPass
     from et_ir.passes.memory.in_place import InPlacePass
     from et_ir.passes.memory.plan_memory import PlanMemoryPass
+    from et_ir.passes.memory.reinterpretations_to_copies import ReinterpretationsToCopiesPass
     from et_ir.passes.memory.update_in_place import UpdateInPlacePass
     from et_ir.passes.memory.write_back import WriteBackPass
     from et_ir.passes.to_executorch.decompose_quantized import DecomposeQuantizedPass
@@ -224,6 +225,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
         ToOutVariantPass(unbounded=config.unbounded),
         WriteBackPass(),
         *sharing,
+        ReinterpretationsToCopiesPass(target),
         link_check(config),
         *chained,
         PlanMemoryPass(

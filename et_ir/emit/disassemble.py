@@ -203,6 +203,8 @@ class _PlanBuilder:
         self.parent = parent
         self.reader = reader
         self.plan: ExecutionPlan = reader.plan
+        input_names = parent.file.input_names.get(reader.plan.name, ())
+        self.names = dict(zip(reader.plan.inputs, input_names, strict=True)) if input_names else {}
         self.roles: RegisterRoles = find_roles(reader, parent.delegate_outputs(reader))
         self.registers: dict[int, SSAValue] = {}
         self._rank = {index: rank for rank, index in enumerate(self.roles.order)}
@@ -275,10 +277,10 @@ class _PlanBuilder:
         if not isinstance(value, schema.Tensor):
             scalar = _scalar(value)
             if is_input:
-                return InputOp(literal_type(literal_attribute(scalar)), scalar)
+                return InputOp(literal_type(literal_attribute(scalar)), scalar, name=self.names.get(index))
             return ValueOp(scalar)
         type = self.reader.tensor_type(index)
-        op = InputOp(type) if is_input else self._tensor(index, value, type)
+        op = InputOp(type, name=self.names.get(index)) if is_input else self._tensor(index, value, type)
         op.properties.update(dynamism_property(value.shape_dynamism))
         if value.requires_grad:
             op.properties["requires_grad"] = UnitAttr()

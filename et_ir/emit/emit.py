@@ -175,7 +175,7 @@ class _Emitter:
         self.lowered = {op.key: op for op in module.body.block.ops if isinstance(op, LoweredOp)}
         self.delegate_references: list[tuple[BackendDelegateDataReference, LoweredOp]] = []
         self.names: dict[str, list[tuple[int, str]]] = {}
-        """By method, the values of constants in the file and their names."""
+        """By method, the values of inputs and of constants in the file, and their names."""
         self.diagnostics: list[Diagnostic] = []
 
     def run(self) -> Emitted:
@@ -319,11 +319,17 @@ class _PlanEmitter:
             self.table.declare(op.result, scalar_value(literal_value(op.value)))
             return
         if type(op) is InputOp:
+            if op.given_name is not None:
+                self._name(op.given_name.data)
             self.inputs.append(len(self.table.values))
             if op.value is not None:
                 self.table.declare(op.result, scalar_value(literal_value(op.value)))
                 return
         self.table.declare(op.result, self._tensor(op))
+
+    def _name(self, name: str) -> None:
+        """Name the value that comes next."""
+        self.parent.names.setdefault(self.plan.key, []).append((len(self.table.values), name))
 
     def _tensor(self, op: RegisterOp) -> Tensor:
         assert isinstance(op, (TensorRegisterOp, InputOp))
@@ -380,8 +386,7 @@ class _PlanEmitter:
                 )
             return
         if in_file and op.anonymous is None and op.key:
-            named = self.parent.names.setdefault(self.plan.key, [])
-            named.append((len(self.table.values), op.key))
+            self._name(op.key)
         pool = self.parent.state if isinstance(op, StateOp) else self.parent.constants
         tensor.data_buffer_idx = pool.add(symbol.value.blob)
         if isinstance(op, StateOp) and op.anonymous is None and op.device is None:

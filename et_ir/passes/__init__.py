@@ -60,6 +60,7 @@ PASSES: Final[dict[str, str]] = {
     "propagate-quantization": "to_executorch.propagate_quantization:PropagateQuantizationPass",
     "quantize-io": "core_to_edge.quantize_io:QuantizeIoPass",
     "prune-empty-tensors": "core_to_edge.prune_empty_tensors:PruneEmptyTensorsPass",
+    "reinterpretations-to-copies": "memory.reinterpretations_to_copies:ReinterpretationsToCopiesPass",
     "remove-assertions": "aten_to_core.remove_assertions:RemoveAssertionsPass",
     "remove-noops": "core_to_edge.remove_noops:RemoveNoopsPass",
     "remove-redundant-copies": "core_to_edge.remove_redundant_copies:RemoveRedundantCopiesPass",

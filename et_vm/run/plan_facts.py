@@ -8,8 +8,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from et_schema.errors import Error, ExecutorchError
 from et_schema.program import Tensor as TensorTable
 from et_schema.program import TensorDataLocation
+from et_schema.wording import in_words
 from et_vm.load.code import unusual, values_of
 from et_vm.run.blueprint import Blueprint, blueprint_of
 from et_vm.run.written_inputs import written_positions
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from et_vm.verify.flow import Flow
 
 __all__ = ["PlanFacts"]
+
+_SHOWN_NAMES = 3
 
 
 class PlanFacts:
@@ -69,6 +73,37 @@ class PlanFacts:
     def written_inputs(self) -> tuple[int, ...]:
         """Positions of the inputs that nobody planned and an instruction may write."""
         return tuple(written_positions(self._plan, self.instructions))
+
+    @cached_property
+    def kept_state(self) -> str | None:
+        """What executions leave in the arenas for those that follow, in words; None if nothing."""
+        # Imported here because it takes its time, and few need it.
+        from et_vm.verify.liveness import ByteLiveness, delegate_writes
+
+        names = self._buffer_names()
+        if names:
+            more = len(names) - _SHOWN_NAMES
+            return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")
+        delegates = [delegate_writes(self._pte, delegate) for delegate in self._plan.delegates]
+        try:
+            state = ByteLiveness(self._plan, self.instructions, self.flow.rebound, delegates).state
+        except ExecutorchError as error:
+            if error.code != Error.OutOfResources:
+                raise
+            return "any: the plan is too large to tell"
+        nbytes = sum(one.end - one.start for one in state)
+        return in_words(nbytes, "byte") if nbytes else None
+
+    def _buffer_names(self) -> list[str]:
+        """The names of the mutable buffers, each once."""
+        values = values_of(self._plan)
+        special = range(len(self._plan.values)) if values is None else values.special
+        names: dict[str, None] = {}
+        for at in special:
+            table = self._plan.values[at].val
+            if isinstance(table, TensorTable) and table.allocation_info and table.extra_tensor_info:
+                names[table.extra_tensor_info.fully_qualified_name] = None
+        return [name for name in names if name]
 
     @cached_property
     def has_external_data(self) -> bool:

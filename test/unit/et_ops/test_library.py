@@ -154,6 +154,20 @@ def test_facts_are_of_operators_that_there_are():
         assert facts.promotion is None or arguments.keys() >= set(facts.promotion.args), name
 
 
+def test_sizes_of_products_are_those_of_the_arguments_that_facts_name():
+    arguments: dict[str, tuple[torch.Tensor, ...]] = {
+        "mm": (torch.ones(2, 3), torch.ones(3, 4)),
+        "addmm": (torch.ones(4), torch.ones(2, 3), torch.ones(3, 4)),
+        "bmm": (torch.ones(5, 2, 3), torch.ones(5, 3, 4)),
+        "baddbmm": (torch.ones(4), torch.ones(5, 2, 3), torch.ones(5, 3, 4)),
+    }
+    assert arguments.keys() == {name for name, facts in DECLARED.items() if facts.sizes}
+    for name, given in arguments.items():
+        by_name = dict(zip(OPERATORS[name].schema.by_name, given, strict=False))
+        sizes = [by_name[argument].shape[dim] for argument, dim in DECLARED[name].sizes]
+        assert sizes == [*getattr(torch, name)(*given).shape], name
+
+
 def test_facts_add_up_and_are_declared_once():
     assert operator("aten::add.Tensor").facts.commutative
     assert operator("aten::add.Tensor").facts.promotion is not None

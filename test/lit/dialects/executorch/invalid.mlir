@@ -266,6 +266,14 @@ executorch.plan @option {colour = "red"} {
 
 // -----
 
+executorch.plan @input_c3 {
+  // expected-error@+1 {{[input_c3] the name of an input is empty}}
+  %x = executorch.input as "" : tensor<4xf32>
+  executorch.return
+}
+
+// -----
+
 executorch.plan @input_c2 {
   // expected-error@+1 {{[input_c2] only an unplanned tensor can be owned by the caller}}
   %x = executorch.input aliased {memory_id = 1, offset = 0} : tensor<4xf32>

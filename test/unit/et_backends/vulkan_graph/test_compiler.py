@@ -184,12 +184,26 @@ def test_lists_of_results() -> None:
             (torch.randn(1, 2, 4, 4), torch.randn(2, 2, 3, 3)),
             "aten::convolution.out",
         ),
+        (
+            lambda x, b: nn.functional.conv2d(x + 1, torch.ones(2, 2, 3, 3), b),
+            (torch.randn(1, 2, 4, 4), torch.randn(2)),
+            "aten::convolution.out",
+        ),
     ],
 )
 def test_what_is_left(function: Callable[..., Any], inputs: tuple[Any, ...], left: str) -> None:
     file = file_of(Calls(function), *inputs)
     assert left in operators(file)
     torch.testing.assert_close(run(file, *inputs)[0], function(*inputs))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_biases(bias: bool) -> None:
+    torch.manual_seed(0)
+    layer, x = nn.Conv2d(2, 2, 3, bias=bias), torch.randn(1, 2, 4, 4)
+    file = file_of(layer, x)
+    assert operators(file) == ["VulkanBackend"]
+    torch.testing.assert_close(run(file, x)[0], layer(x))
 
 
 def test_a_batch_of_images_is_left() -> None:
