@@ -38,7 +38,7 @@ BUILD: Final = "tools.vm_build"
 """The verb that makes a runtime for microcontrollers, where programs are compiled for them."""
 BUILT_FROM: Final = "et_vm.micro"
 """The package of that verb, of which others need a part."""
-COMPRESSED: Final = ("et_ops/schemas.txt",)
+COMPRESSED: Final = ("et_ops/schemas.txt", "et_ops/extra_schemas.txt")
 """Tables that are large, and that their readers find as `NAME.gz`, too."""
 _OWN_NAME: Final = "NAME: str = PROJECT\n", "NAME: str = RUNTIME\n"
 """The line of `et_schema/distribution.py` that differs."""

@@ -178,9 +178,12 @@ class Program:
                 instructions = self._verifier.verify_plan(index)
                 assert instructions is not None  # else it has raised
                 plan = self.pte.program.execution_plan[index]
-                flow = Flow(plan, instructions, f"execution_plan[{index}]")
+                where = f"execution_plan[{index}]"
+                flow = Flow(plan, instructions, where)
                 flow.check()
-                known = self._facts[index] = PlanFacts(self.pte, plan, flow)
+                known = PlanFacts(self.pte, plan, flow)
+                known.check_chains(where)
+                self._facts[index] = known
         return known
 
     def method_meta(self, name: str) -> MethodMeta:

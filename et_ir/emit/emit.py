@@ -11,7 +11,9 @@ more:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import IO
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -21,6 +23,7 @@ from et_ir.data import Blob
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import LoweredOp, NamedDataOp
 from et_ir.dialects.executorch import (
+    ChainOp,
     ConstantOp,
     DelegateCallOp,
     FreeOp,
@@ -283,19 +286,31 @@ class _PlanEmitter:
             values=[*self.table.values, *map(EValue, self.contents)],
             inputs=self.inputs,
             outputs=self.outputs,
-            chains=[
-                Chain(
-                    instructions=self.instructions,
-                    stacktrace=self.traces
-                    if with_traces and any(trace.items for trace in self.traces)
-                    else [],
-                )
-            ],
+            chains=self._chains(order.chains, with_traces),
             operators=[Operator(*_split_operator(name)) for name in self.operators],
             delegates=self.delegate_tables,
             non_const_buffer_sizes=[0, *(plan.arena_sizes or [])],
             non_const_buffer_device=devices,
         )
+
+    def _chains(self, chains: Sequence[tuple[ChainOp, int]], with_traces: bool) -> list[Chain]:
+        """The instructions by chains, whose beginnings are given; jumps count from these."""
+        beginnings = [start for _, start in chains] or [0]
+        made: list[Chain] = []
+        for number, (start, end) in enumerate(pairwise([*beginnings, len(self.instructions)])):
+            instructions, traces = self.instructions[start:end], self.traces[start:end]
+            for instruction in instructions if start else ():
+                if isinstance(instruction.instr_args, JumpFalseCall):
+                    instruction.instr_args.destination_instruction -= start
+            chain = Chain(instructions=instructions)
+            if with_traces and any(trace.items for trace in traces):
+                chain.stacktrace = traces
+            if chains:
+                op = chains[number][0]
+                chain.inputs = [self.table.item(register) for register in op.inputs]
+                chain.outputs = [self.table.item(register) for register in op.outs]
+            made.append(chain)
+        return made
 
     # -- registers
 

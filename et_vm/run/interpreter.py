@@ -96,11 +96,16 @@ def choose_loop(
     return partial(straight, walk, live)
 
 
-def basic_blocks(instructions: Sequence[Instruction], steps: Sequence[Step]) -> list[Block]:
-    """Cut the instruction list into basic blocks; block numbers replace instruction indices."""
-    starts = {0, len(instructions)}
+def basic_blocks(
+    instructions: Sequence[Instruction], steps: Sequence[Step], first: int = 0, final: int | None = None
+) -> list[Block]:
+    """Cut the instruction list, or a chain of it, from `first` to `final`, into basic blocks; block numbers replace
+    instruction indices.
+    """
+    final = len(instructions) if final is None else final
+    starts = {first, final}
     for instruction in unusual(instructions):
-        if instruction.target >= 0:
+        if instruction.target >= 0 and first <= instruction.index < final:
             starts |= {instruction.target, instruction.index + 1}
     ordered = sorted(starts)
     number = {start: at for at, start in enumerate(ordered)}

@@ -113,8 +113,14 @@ class Method:
             self._own_meter = meter = WorkMeter(platform.work_limit)
         self._memo: dict[object, object] = {}
 
+        concurrent = None
+        if meter is None and tracer is None and not poison and len(instructions) <= instruction_limit:
+            concurrent = facts.chains if platform.threads > 1 else None
+        # Steps of chains that run at the same time have working memory of their own.
+        self._scratches = [] if concurrent is None else [Scratch(platform.allocate) for _ in concurrent.waits]
+
         # What is limited is counted call by call.
-        shares = meter is None and platform.memory_limit is None and memory.is_disjoint
+        shares = meter is None and platform.memory_limit is None and memory.is_disjoint and concurrent is None
         known = facts.prepared_with(kernels) if shares else None
 
         started = platform.ticks()
@@ -164,6 +170,9 @@ class Method:
             platform,
             meter,
             templates=shares,
+            scratch_of=None
+            if concurrent is None
+            else lambda index: self._scratches[concurrent.chain_of(index)],
         )
         if known is None:
             with verified(file):
@@ -212,7 +221,7 @@ class Method:
             )
         self._hooks = hooks or UNOBSERVED
         self._settling = None
-        if not hooks:
+        if not hooks and concurrent is None:
             self._settling = settling_of(
                 plan,
                 instructions,
@@ -223,7 +232,20 @@ class Method:
                 self._scratch,
                 keeps=platform.memory_limit is None,
             )
-        self._loop = choose_loop(instructions, self._steps, registers, hooks, instruction_limit)
+        if concurrent is None:
+            self._loop = choose_loop(instructions, self._steps, registers, hooks, instruction_limit)
+        else:
+            from et_vm.run.chains import ChainLoop
+
+            self._loop = ChainLoop(
+                concurrent,
+                instructions,
+                self._steps,
+                registers,
+                platform.threads,
+                kernels.guard,
+                instruction_limit,
+            )
         if known is None and shares:
             facts.keep(kernels, prepared)
         self._loaded("prepare", started)
@@ -589,7 +611,7 @@ class Method:
             if memory_id
         }
         report["unplanned inputs and outputs"] = self._owned_bytes
-        report["scratch"] = self._scratch.nbytes
+        report["scratch"] = sum(scratch.nbytes for scratch in (self._scratch, *self._scratches))
         report["derived constants"] = sum(map(array_bytes, self._memo.values()))
         if self._plan.delegates:
             report |= self._delegates.memory_report()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.load.instructions import Instruction
     from et_vm.run.prepare import PreparedPlan
+    from et_vm.verify.chains import ChainOrder
     from et_vm.verify.flow import Flow
 
 __all__ = ["PlanFacts"]
@@ -38,12 +39,25 @@ class PlanFacts:
         self._pte = pte
         self._plan = plan
         self.flow = flow
+        self.chains: ChainOrder | None = None
+        """The chains that may run at the same time; None where they run in the order of the file."""
         self._prepared: tuple[KernelRegistry, PreparedPlan] | None = None
 
     @property
     def instructions(self) -> Sequence[Instruction]:
         """The verified instructions."""
         return self.flow.instructions
+
+    def check_chains(self, where: str) -> None:
+        """Find the chains that may run at the same time, of the plan whose table path is `where`.
+
+        Raises InvalidFile for those that wait for what is never there, or touch the same bytes.
+        """
+        if len(self._plan.chains) > 1:
+            # Imported here because starting is part of the time that a run takes.
+            from et_vm.verify.chains import chain_order
+
+            self.chains = chain_order(self._pte, self._plan, self.instructions, where)
 
     @cached_property
     def owned(self) -> frozenset[int]:

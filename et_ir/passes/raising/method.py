@@ -17,6 +17,7 @@ from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of, with_dim_order
 from et_ir.dialects.edge.layout import layout_problems
 from et_ir.dialects.executorch import (
+    ChainOp,
     ConstantOp,
     DelegateCallOp,
     FreeOp,
@@ -338,7 +339,7 @@ class MethodRaiser:
     def run_block(self, block: Block) -> None:
         """Raise the instructions of a block without the last, which says where to go on."""
         for op in block.ops:
-            if not is_register(op) and op is not block.last_op:
+            if not is_register(op) and op is not block.last_op and type(op) is not ChainOp:
                 self.now = op
                 self.instruction(op)
 

@@ -303,3 +303,31 @@ executorch.plan @guards_of_no_dimension {guards = #program.guards<(x), "x.shape[
   %x = executorch.input bound : tensor<4xf32>
   executorch.return
 }
+
+// -----
+
+// expected-error@+1 {{[plan_c5] an executorch.chain must stand before the first instruction}}
+executorch.plan @plan_c5_before {
+  %a = executorch.alloc : tensor<4xf32>
+  %b = executorch.alloc : tensor<4xf32>
+  executorch.move %a to %b
+  executorch.chain() outs(%a)
+  executorch.return
+}
+
+// -----
+
+// expected-error@+1 {{[plan_c6] this 'executorch.jump_false' leaves its chain}}
+executorch.plan @plan_c6_forward {
+  %c = executorch.input true : i1
+  %a = executorch.alloc : tensor<4xf32>
+  %b = executorch.alloc : tensor<4xf32>
+  executorch.chain(%c)
+  executorch.jump_false %c, ^end, ^second
+^second:
+  executorch.chain()
+  executorch.move %a to %b
+  executorch.jump ^end
+^end:
+  executorch.return
+}
