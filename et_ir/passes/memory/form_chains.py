@@ -1,4 +1,4 @@
-"""Cut a plan into chains that may run at the same time, where that pays.
+"""Cut plans into chains that may run concurrently.
 
 Instructions are put on `threads` processors by a list schedule (`et_ir.planning.list_schedule`) that takes each for as
 long as the target's table of costs says, and `synchronization` for handing over from one processor to another. What one
@@ -56,7 +56,7 @@ __all__ = ["FormChainsPass", "dependences"]
 
 @dataclass(frozen=True)
 class FormChainsPass(ModulePass):
-    """Cut a plan into chains that may run at the same time, where that pays."""
+    """Cut plans into chains that may run concurrently."""
 
     name = "form-chains"
 

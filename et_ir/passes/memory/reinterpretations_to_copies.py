@@ -1,4 +1,4 @@
-"""Replace reinterpretations without a kernel by copies.
+"""Replace bitcasts without a kernel by copies.
 
 The copy writes a view that shows the result as elements of the argument's type:
 
@@ -43,7 +43,7 @@ _COPY: Final = "aten::view_copy.out"
 
 @dataclass(frozen=True)
 class ReinterpretationsToCopiesPass(ModulePass):
-    """Replace reinterpretations without a kernel by copies."""
+    """Replace bitcasts without a kernel by copies."""
 
     name = "reinterpretations-to-copies"
 

@@ -1,4 +1,4 @@
-"""Check that chains which may run at the same time do not touch the same memory.
+"""Check that concurrent chains share no memory.
 
 | label | rule |
 |---|---|
@@ -39,7 +39,7 @@ __all__ = ["VerifyChainsPass", "chain_findings"]
 
 @dataclass(frozen=True)
 class VerifyChainsPass(ModulePass):
-    """Check that chains which may run at the same time do not touch the same memory."""
+    """Check that concurrent chains share no memory."""
 
     name = "verify-chains"
 
