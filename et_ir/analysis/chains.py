@@ -1,4 +1,4 @@
-"""The order between the chains of a plan, and what each instruction touches.
+"""The order between the chains of a plan, and their memory accesses.
 
 An instruction touches bytes of memory, and what is no memory but may not be touched by two at a time either: delegates,
 as backends may share memory between theirs, the random generator, and what operators of unknown libraries hold. Two

@@ -1,4 +1,4 @@
-"""List scheduling of tasks on a few equal processors, and the chains that it makes.
+"""List scheduling of tasks on a few equal processors.
 
 Tasks are taken in the order of their upward ranks, the longest way from each to the end with what handing over costs,
 and each is put on the processor where it ends first (HEFT: Topcuoglu, Hariri, Wu, "Performance-Effective and
