@@ -45,6 +45,13 @@ class Reader:
                     f"[{label}] a part of a tensor with sizes known at run time is read as {type}",
                     "compile the program from its source",
                 )
+        first = pieces[0].definition.type
+        if not nbytes(type) and first.element_type != type.element_type:
+            # Nothing says of what tensor a place without bytes is.
+            raise CannotRaise(
+                f"[raise_c3] memory without bytes that was written as {first} is read as {type}",
+                "compile the program from its source",
+            )
         pieces = self._as_elements(pieces, type.element_type)
         whole = self._whole(pieces, type)
         if whole is not None:

@@ -33,6 +33,17 @@ executorch.plan @another_element_type {
 
 // -----
 
+executorch.plan @two_places_without_bytes {
+  %x = executorch.input bound {memory_id = 1, offset = 0} : tensor<4x0xf32>
+  %y = executorch.input bound {memory_id = 1, offset = 0} : tensor<4x0xi64>
+  %r = executorch.alloc bound : tensor<4x0xf32>
+  // expected-error @below {{[raise_c3] memory without bytes that was written as tensor<4x0xi64> is read as tensor<4x0xf32>}}
+  executorch.kernel_call "aten::abs.out"(%x) outs(%r)
+  executorch.return %r
+}
+
+// -----
+
 executorch.plan @no_bound {
   // expected-error @below {{[raise_c4] the sizes of the input %x have no bound}}
   %x = executorch.input unbound : tensor<4xf32>
