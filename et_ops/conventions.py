@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-__all__ = ["COPY", "ET_VIEW", "hidden_state", "is_in_place", "mutated_arguments", "returns_nothing"]
+__all__ = ["COPY", "ET_VIEW", "is_in_place", "mutated_arguments", "returns_nothing"]
 
 COPY: Final = "aten::copy_"
 """Gives its first argument, whose content it does not read, that of its second."""
@@ -50,47 +50,3 @@ def mutated_arguments(operator: str) -> tuple[int, ...]:
 def returns_nothing(operator: str) -> bool:
     """Whether a call has neither out arguments nor a return behind its arguments."""
     return operator in _CHANGES_FIRST
-
-
-_STATELESS: Final = frozenset(
-    {
-        "aten",
-        "dim_order_ops",
-        "et_copy",
-        "executorch_prim",
-        "grouped",
-        "integer",
-        "llama",
-        "quantized_decomposed",
-        "torchvision",
-    }
-)
-"""Namespaces whose kernels keep nothing between calls but the generator of random numbers."""
-_RANDOM: Final = (
-    *("bernoulli", "binomial", "dirichlet", "dropout", "multinomial", "rand", "rrelu", "standard_gamma"),
-    *("gru", "lstm", "rnn_relu", "rnn_tanh", "scaled_dot_product"),  # which may drop elements
-)
-_RANDOM_IN_PLACE: Final = (
-    "cauchy",
-    "exponential",
-    "geometric",
-    "log_normal",
-    "normal",
-    "poisson",
-    "random",
-    "uniform",
-)
-
-
-@cache
-def hidden_state(operator: str) -> str | None:
-    """What an operator shares with others beside its arguments, in words; None for one that shares nothing: its calls
-    may run at the same time as others.
-    """
-    namespace, _, name = operator.partition("::")
-    if namespace not in _STATELESS:
-        return "an operator of a library that may keep something"
-    packet = name.partition(".")[0].strip("_").removesuffix("_functional")
-    if packet in _RANDOM_IN_PLACE or any(word in packet for word in _RANDOM):
-        return "the random generator"
-    return None

@@ -30,7 +30,7 @@ from et_ir.dialects.executorch import (
     StateOp,
     is_instruction,
 )
-from et_ops.conventions import hidden_state
+from et_ops.library import hidden_state
 
 __all__ = ["ChainTimes", "Chains", "Race", "Touch", "Touches", "order_of", "races"]
 

@@ -20,7 +20,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from et_ops.conventions import hidden_state
+from et_ops.library import hidden_state
 from et_schema.errors import FIRST, InvalidFile, Problems
 from et_schema.program import ExecutionPlan, IntList, OptionalTensorList, Tensor, TensorList
 from et_schema.pte import PteFile

@@ -193,7 +193,7 @@ def failing(calls: dict[str, Callable[[], None]]) -> KernelRegistry:
         return prepare
 
     for name, function in calls.items():
-        registry.register(f"aten::{name}.out", kernel(function))
+        registry.register(f"integer::{name}.out", kernel(function))
     return registry
 
 
@@ -204,7 +204,7 @@ def two_calls(*names: str) -> Chained:
     outs = [build.tensor(4) for _ in names]
     for name, out in zip(names, outs, strict=True):
         build.begin()
-        build.call(f"aten::{name}.out", x, out, out)
+        build.call(f"integer::{name}.out", x, out, out)
         build.neg(x, out)
         build.end(out)
     build.begin(*outs)
@@ -240,7 +240,7 @@ def test_the_failure_is_that_of_the_order_of_the_file() -> None:
         later.clear()
         with pytest.raises(Trap, match="first") as caught:
             method.execute([X])
-        assert caught.value.operator == "aten::one.out"
+        assert caught.value.operator == "integer::one.out"
 
 
 def test_a_failure_stops_the_chains_behind_it() -> None:
@@ -259,7 +259,7 @@ def test_a_failure_stops_the_chains_behind_it() -> None:
 
     build = two_calls("one", "other")
     build.plan.chains[1].instructions[1].instr_args.op_index = len(build.plan.operators)
-    build.plan.operators.append(type(build.plan.operators[0])("aten::third", "out"))
+    build.plan.operators.append(type(build.plan.operators[0])("integer::third", "out"))
     kernels = failing({"one": first, "other": second, "third": lambda: after.append(1)})
     method = load(build, kernels=kernels)
     with pytest.raises(Trap, match="first"):
