@@ -157,6 +157,7 @@ def _usual_threads() -> int:
     """The threads that numpy's BLAS takes: those of its environment variables, else a thread a processor."""
     import os
 
+    from et_vm.platform import processors
+
     given = next(filter(None, map(os.environ.get, ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"))), "")
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(int(given), processors) if given.isdecimal() and int(given) else processors
+    return min(int(given), processors()) if given.isdecimal() and int(given) else processors()

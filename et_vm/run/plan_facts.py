@@ -78,9 +78,13 @@ class PlanFacts:
     def kept_state(self) -> str | None:
         """What executions leave in the arenas for those that follow, in words; None if nothing."""
         # Imported here because it takes its time, and few need it.
+        from et_vm.meta import MethodMeta
         from et_vm.verify.liveness import ByteLiveness, delegate_writes
 
-        names = self._buffer_names()
+        meta = MethodMeta(self._plan)
+        names = list(
+            dict.fromkeys(meta.attribute_tensor_meta(at).name() for at in range(meta.num_attributes()))
+        )
         if names:
             more = len(names) - _SHOWN_NAMES
             return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")
@@ -93,17 +97,6 @@ class PlanFacts:
             return "any: the plan is too large to tell"
         nbytes = sum(one.end - one.start for one in state)
         return in_words(nbytes, "byte") if nbytes else None
-
-    def _buffer_names(self) -> list[str]:
-        """The names of the mutable buffers, each once."""
-        values = values_of(self._plan)
-        special = range(len(self._plan.values)) if values is None else values.special
-        names: dict[str, None] = {}
-        for at in special:
-            table = self._plan.values[at].val
-            if isinstance(table, TensorTable) and table.allocation_info and table.extra_tensor_info:
-                names[table.extra_tensor_info.fully_qualified_name] = None
-        return [name for name in names if name]
 
     @cached_property
     def has_external_data(self) -> bool:

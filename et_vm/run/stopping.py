@@ -30,7 +30,7 @@ class Stop:
 
 
 NEVER = Stop()
-"""Of executions that nobody stops."""
+"""A stop that nobody requests: the current one of a method that is not executed by a request."""
 
 
 class Stops:
