@@ -234,6 +234,7 @@ def test_normal_numbers_of_any_size(stock: StockRuntime, tmp_path: Path) -> None
             (found,) = stock.run(path, [numbers(count)])
             assert (found.shape, found.dtype) == ((count,), torch.complex64)
             parts = torch.view_as_real(found).flatten()
-            assert len(parts.unique()) == 2 * count
+            # Two of 8,000 drawn f32 numbers are the same 0.4 times in the mean, 81 of them never.
+            assert len(parts.unique()) > 0.99 * 2 * count
             # Each part has half the variance of the whole.
             assert count < 1000 or abs(float(parts.square().mean()) - 0.5) < 0.05
