@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from et_ops.conventions import is_in_place
+from et_ops.data_files import text_of
 from et_ops.fact import Facts
 from et_ops.families import family_of
 from et_ops.leaves import LEAVES, RUNTIME_NAMESPACES
@@ -38,17 +39,6 @@ _NO_FACTS: Final = Facts()
 SNAPSHOT: Final = Path(__file__).with_name("schemas.txt")
 EXTRA: Final = Path(__file__).with_name("extra_schemas.txt")
 _KERNELS: Final = Path(__file__).with_name("kernels.txt")
-
-
-def _text(path: Path) -> str:
-    """The text of a table, which the distribution `et-vm` has in compressed form."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        # Imported here because the project itself has no such table.
-        import gzip
-
-        return gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes()).decode()
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +204,7 @@ class Operator:
 
 @cache
 def _kernels() -> frozenset[str]:
-    lines = _KERNELS.read_text(encoding="utf-8").splitlines()
+    lines = text_of(_KERNELS).splitlines()
     return frozenset(name for line in lines if not line.startswith("#") for name in line.split())
 
 
@@ -234,7 +224,7 @@ class _Library(Mapping[str, Operator]):
     def _lines(self) -> dict[str, str]:
         found: dict[str, str] = {}
         for path in (SNAPSHOT, EXTRA):
-            for line in _text(path).splitlines():
+            for line in text_of(path).splitlines():
                 if not line.startswith("#"):
                     found[line[: line.index("(")].replace("::", ".", 1)] = line
         return found

@@ -146,7 +146,9 @@ def test_contents(wheel: Path) -> None:
     assert {"et_tools/et_compile.py", "et_vm/kernels/aten/__init__.py", "et_ops/summaries.txt"}.isdisjoint(
         found
     )
-    folders = {str(Path(name).parent) for name in found if not name.endswith(".py")}
+    data = {Path(name) for name in found if not name.endswith(".py")}
+    assert {path.suffix for path in data} == {".gz", ".typed"}
+    folders = {str(path.parent) for path in data}
     assert folders == {"et_ops", "et_schema", "et_vm", "et_tools/report"}
 
 
