@@ -1,4 +1,4 @@
-"""Names of the constant methods that tell the gradients and parameters among a training method's results."""
+"""Names of the constant methods that tell gradients and parameters among results."""
 
 from __future__ import annotations
 

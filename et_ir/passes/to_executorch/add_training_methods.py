@@ -1,4 +1,4 @@
-"""Add the constant methods by which runtimes find the gradients and parameters of a training method.
+"""Add the constant methods by which runtimes find gradients and parameters.
 
 ```mlir
 func.func @forward(%x: tensor<2x4xf32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>)
