@@ -175,6 +175,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
     from et_ir.passes.memory.reinterpretations_to_copies import ReinterpretationsToCopiesPass
     from et_ir.passes.memory.update_in_place import UpdateInPlacePass
     from et_ir.passes.memory.write_back import WriteBackPass
+    from et_ir.passes.to_executorch.add_training_methods import AddTrainingMethodsPass
     from et_ir.passes.to_executorch.decompose_quantized import DecomposeQuantizedPass
     from et_ir.passes.to_executorch.look_up_integers import LookUpIntegersPass
     from et_ir.passes.to_executorch.pack_weights import PackWeightsPass
@@ -218,6 +219,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
         described = [AddModelSchemaPass()]  # first: registers have bounds, not ranges
     return [
         *described,
+        AddTrainingMethodsPass(),
         *_kernel_passes(config),
         *([PackWeightsPass(target)] if simplify else []),
         *quantized,

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     ModuleOp,
     NameLoc,
+    NoneType,
     StringAttr,
     UnitAttr,
     i64,
@@ -24,6 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from et_ir.analysis.constant_methods import is_constant_method
 from et_ir.data import Blob
 from et_ir.dialects.backend import CompileSpecAttr, LoweredOp, NamedDataOp
 from et_ir.dialects.executorch import (
@@ -56,6 +58,7 @@ from et_ir.dialects.executorch.attributes import SEGMENT_ALIGNMENT, TENSOR_ALIGN
 from et_ir.dialects.executorch.layout import Tensor as TensorOfRegister
 from et_ir.dialects.executorch.registers import dynamism_property
 from et_ir.dialects.program import DataAttr, Guards, GuardsAttr
+from et_ir.dialects.program.roles import Role, RolesAttr
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.emit.alignment import DEFAULT_SEGMENT, DEFAULT_TENSOR, recover_alignments
 from et_ir.emit.basic_blocks import block_ranges
@@ -74,6 +77,7 @@ from et_schema.initial_state import join_initial_state
 from et_schema.names import apply_names
 from et_schema.program import BackendDelegate, DataLocation, DeviceType, ExecutionPlan, KernelTypes
 from et_schema.pte import PteFile
+from et_schema.training import GRADIENTS, NAMES, PARAMETERS
 
 __all__ = ["disassemble"]
 
@@ -92,6 +96,36 @@ def disassemble(file: PteFile) -> ModuleOp:
     return _Disassembler(file).run()
 
 
+def _set_roles(plans: Sequence[PlanOp]) -> None:
+    """Note which results of training methods are gradients and parameters, as constant methods tell.
+
+    They do not tell which output is the loss: it is the first, as ExecuTorch has it. Methods that do not fit together
+    tell nothing.
+    """
+    by_name = {plan.key: plan for plan in plans}
+    for name, plan in by_name.items():
+        found = [by_name.get(prefix + name) for prefix in (GRADIENTS, PARAMETERS, NAMES)]
+        gradients, parameters, names = [
+            [] if one is None else list(one.return_op.arguments) if is_constant_method(one) else []
+            for one in found
+        ]
+        if not names or not all(isinstance(each, str) for each in names):
+            continue
+        roles = [Role(kind, str(each)) for kind in ("gradient", "parameter") for each in names]
+        results = plan.return_op.arguments
+        outputs = len(results) - len(roles)
+        if outputs < 1 or gradients != [outputs] or parameters != [outputs + len(names)]:
+            continue
+        try:
+            attribute = RolesAttr((Role("loss"), *[Role("output")] * (outputs - 1), *roles))
+            attribute.verify_results(
+                [one.type if isinstance(one, SSAValue) else NoneType() for one in results]
+            )
+        except VerifyException:
+            continue
+        plan.roles = attribute
+
+
 class _Disassembler:
     """State shared by the methods of a program."""
 
@@ -108,6 +142,7 @@ class _Disassembler:
             _PlanBuilder(self, PlanReader(plan, f"execution_plan[{index}]")).run()
             for index, plan in enumerate(program.execution_plan)
         ]
+        _set_roles(plans)
         digests = digests_of(self.file)
         others = [entry for entry in program.named_data if entry is not names and entry.key != DIGESTS]
         guards = self._guards(plans, others)

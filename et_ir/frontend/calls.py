@@ -8,13 +8,14 @@ from typing import Any, Final, Protocol, cast
 
 import torch
 from torch.fx import Node
-from xdsl.dialects.builtin import DenseArrayBase, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, TensorType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import LiteralOp
 from et_ir.dialects.schema.literals import BOOL_LIST, DYNAMIC, DYNAMIC_ATTR, SEGMENTS, attribute_of, present
 from et_ir.dialects.schema.op import OpInfo
+from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.frontend.expressions import Translation
 from et_ir.frontend.torch_registry import Operator, name_of, schema_of
 from et_ir.frontend.types import UnsupportedType, element_type, result_type
@@ -235,4 +236,13 @@ def _result_types(info: OpInfo, value: Any, translate: Translation | None) -> li
         return [result_type(value, translate)]
     if not isinstance(value, list | tuple):
         raise UnsupportedNode("the node has no metadata that gives its types", "export the program again")
-    return [result_type(item, translate) for item in cast("Sequence[Any]", value)]
+    items = cast("Sequence[Any]", value)
+    types = [result_type(item, translate) for item in items]
+    first = next((type for type in types if is_tensor(type)), None)
+    if first is None:
+        return types
+    # What an `output_mask` leaves out has no elements.
+    return [
+        TensorType(first.element_type, [0]) if item is None else type
+        for item, type in zip(items, types, strict=True)
+    ]

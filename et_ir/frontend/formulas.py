@@ -187,8 +187,54 @@ def upsample_linear_vec(
     return upsample_linear(input, sizes, align_corners, *(scale_factors or ()))
 
 
+# -- derivatives
+
+
+def attention_backward(
+    grad_out: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    logsumexp: Tensor,
+    dropout_p: float,
+    is_causal: bool,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of query, key and value [N, H, L, E], with the weights computed as the forward decomposition does,
+    so that they are computed once. Raises `NotImplementedError` for dropout, which torch computes by other operators.
+    """
+    if dropout_p:
+        raise NotImplementedError("attention with dropout")
+    math_form: Any = torch.ops.aten._scaled_dot_product_attention_math.default
+    weights: Tensor = math_form(query, key, value, attn_mask, 0.0, is_causal, scale=scale)[1]
+    by_weight = grad_out @ value.transpose(-2, -1)
+    by_score = weights * (by_weight - (by_weight * weights).sum(-1, keepdim=True))
+    by_score = by_score * (query.shape[-1] ** -0.5 if scale is None else scale)
+    return by_score @ key, by_score.transpose(-2, -1) @ query, weights.transpose(-2, -1) @ grad_out
+
+
+def replication_pad_backward(grad_output: Tensor, input: Tensor, padding: Sequence[int]) -> Tensor:
+    """The gradient of the operand: an element gets the sum of those that it was copied to."""
+    gradient = grad_output
+    for number in range(len(padding) // 2):
+        dim = input.dim() - 1 - number
+        before, after = padding[2 * number], padding[2 * number + 1]
+        places = torch.arange(-before, input.shape[dim] + after).clamp(0, input.shape[dim] - 1)
+        shape = [*gradient.shape]
+        shape[dim] = input.shape[dim]
+        gradient = gradient.new_zeros(shape).index_add(dim, places, gradient)
+    return gradient
+
+
 FORMULAS: Final[dict[Operator, Callable[..., Any]]] = {
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default: attention_backward,
     torch.ops.aten.embedding_renorm.default: embedding_renorm,
+    torch.ops.aten.replication_pad1d_backward.default: replication_pad_backward,
+    torch.ops.aten.replication_pad2d_backward.default: replication_pad_backward,
+    torch.ops.aten.replication_pad3d_backward.default: replication_pad_backward,
     torch.ops.aten.upsample_bicubic2d.default: upsample_bicubic2d,
     torch.ops.aten.upsample_bicubic2d.vec: upsample_bicubic2d_vec,
     torch.ops.aten.upsample_bilinear2d.default: upsample_linear,

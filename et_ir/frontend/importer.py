@@ -52,6 +52,7 @@ from et_ir.dialects.program import (
 )
 from et_ir.dialects.program.guards import GUARDS
 from et_ir.dialects.program.ops import literal_attribute
+from et_ir.dialects.program.roles import ROLES, Role, RolesAttr
 from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC, tree_attribute
 from et_ir.dialects.schema.sizes import RANGES
 from et_ir.frontend.complex_numbers import with_lifted_complex_numbers
@@ -239,8 +240,16 @@ def _prepare(name: str, program: ExportedProgram, state: SymbolTable, reasons: R
         match spec.kind:
             case OutputKind.BUFFER_MUTATION | OutputKind.PARAMETER_MUTATION:
                 mutated.add(spec.target)
-            case OutputKind.USER_INPUT_MUTATION | OutputKind.USER_OUTPUT:
+            case OutputKind.GRADIENT_TO_PARAMETER:
+                mutated.add(spec.target)  # by an optimizer, between executions
+            case OutputKind.USER_INPUT_MUTATION | OutputKind.USER_OUTPUT | OutputKind.LOSS_OUTPUT:
                 pass
+            case OutputKind.GRADIENT_TO_USER_INPUT:
+                reasons.add(
+                    f"output of method {name}",
+                    f'it is the gradient of the input "{spec.target}", which the training contract has no place for',
+                    "export with inputs that do not require gradients: x.detach()",
+                )
             case _:
                 reasons.add(
                     f"output of method {name}",
@@ -321,6 +330,12 @@ def _import_method(
     converter.translate = expression_of
     outputs = converter.convert(method.program.graph_module, dict(arguments))
     results = _results(method, converter, cast("tuple[Any, ...]", outputs), arguments, reasons)
+    roles = _roles(method)
+    for name in () if roles is None else roles.names("parameter"):
+        node = method.by_target.get(name)
+        value = None if node is None else converter.values.get(node) or read(node)
+        if isinstance(value, SSAValue):
+            results.append(cast("SSAValue[Attribute]", value))
     block.add_ops(with_ranges(converter.ops, method.program.graph.nodes, converter.values, ranges))
     block.add_op(ReturnOp(*results))
     function = FuncOp(
@@ -341,7 +356,26 @@ def _import_method(
         function.attributes[RANGES] = symbols
     if guards is not None and guards.conditions:
         function.attributes[GUARDS] = GuardsAttr(guards)
+    if roles is not None and len(roles.data) == len(results):  # else something is reported
+        function.attributes[ROLES] = roles
     return function
+
+
+def _roles(method: _Method) -> RolesAttr | None:
+    """The roles of the results of a joint graph, which ends with its parameters."""
+    roles: list[Role] = []
+    for spec in method.program.graph_signature.output_specs:
+        match spec.kind:
+            case OutputKind.USER_OUTPUT:
+                roles.append(Role("output"))
+            case OutputKind.LOSS_OUTPUT:
+                roles.append(Role("loss"))
+            case OutputKind.GRADIENT_TO_PARAMETER:
+                roles.append(Role("gradient", spec.target))
+            case _:
+                pass
+    gradients = [role.of for role in roles if role.kind == "gradient"]
+    return RolesAttr((*roles, *(Role("parameter", name) for name in gradients))) if gradients else None
 
 
 def _guards(method: _Method, ranges: Ranges, reasons: Reasons) -> Guards | None:

@@ -18,6 +18,7 @@ __all__ = ["PASSES", "load_pass", "pass_factories", "pass_places"]
 PASSES: Final[dict[str, str]] = {
     "apply-eqsat-pdl": "common.apply_eqsat_pdl:ApplyEqsatPdlPass",
     "add-model-schema": "to_executorch.add_model_schema:AddModelSchemaPass",
+    "add-training-methods": "to_executorch.add_training_methods:AddTrainingMethodsPass",
     "aten-to-edge": "core_to_edge.aten_to_edge:AtenToEdgePass",
     "canonicalize": "common.canonicalize:CanonicalizePass",
     "concatenate-in-place": "memory.concatenate_in_place:ConcatenateInPlacePass",

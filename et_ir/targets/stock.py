@@ -64,6 +64,7 @@ STOCK_1_4: Final = Target(
         "remainder",
         "reinterpretations",
         "volumes",
+        "gradients",
         "ranks",
         "sums",
     ),

@@ -7,7 +7,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Self, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, SymbolNameConstraint, UnitAttr, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    NoneType,
+    StringAttr,
+    SymbolNameConstraint,
+    UnitAttr,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -28,12 +36,13 @@ from et_ir.dialects.executorch.chain import ChainOp
 from et_ir.dialects.executorch.instructions import Instruction, ReturnOp, is_instruction
 from et_ir.dialects.executorch.registers import InputOp, RegisterOp, ViewOp, is_register
 from et_ir.dialects.program.guards import Guards, GuardsAttr
+from et_ir.dialects.program.roles import RolesAttr
 from et_ir.dialects.program.trees import TreeAttr, tree_attribute
 
 __all__ = ["PlanOp"]
 
 _OPTION_AHEAD = re.compile(r"\{(?:\s|//[^\n]*\n)*\w+(?:\s|//[^\n]*\n)*[=,}]")
-_OPTIONS = ("arenas", "bounds", "devices", "in_spec", "out_spec", "stack_traces", "guards")
+_OPTIONS = ("arenas", "bounds", "devices", "in_spec", "out_spec", "stack_traces", "guards", "roles")
 
 
 @irdl_op_definition
@@ -44,7 +53,8 @@ class PlanOp(IRDLOperation):
     number 1 on, written by memory planning, `bounds` the bytes that each cannot do without where planning was
     to prove that (files do not have them), and `devices` those that are not on the CPU. `in_spec` and
     `out_spec` say how nested inputs and outputs flatten (torch's pytree specs as JSON). With `stack_traces`
-    the file has the source lines of each instruction. `guards` are what it demands of its inputs' sizes.
+    the file has the source lines of each instruction. `guards` are what it demands of its inputs' sizes, `roles`
+    what the results of a training method are.
 
     ```mlir
     executorch.plan @forward {arenas = array<i64: 32>} {
@@ -80,6 +90,8 @@ class PlanOp(IRDLOperation):
     """The file is to have the source lines of each instruction."""
     guards = opt_prop_def(base(GuardsAttr))
     """Conditions on the sizes of the inputs, checked by the runtime."""
+    roles = opt_prop_def(base(RolesAttr))
+    """Which results are the loss, gradients and parameters."""
     body = region_def()
     """Registers and instructions, in one or more blocks."""
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
@@ -92,6 +104,7 @@ class PlanOp(IRDLOperation):
         in_spec: str | None = None,
         out_spec: str | None = None,
         guards: Guards | None = None,
+        roles: RolesAttr | None = None,
     ):
         properties: dict[str, Attribute] = {"sym_name": StringAttr(name)}
         if in_spec is not None:
@@ -100,6 +113,8 @@ class PlanOp(IRDLOperation):
             properties["out_spec"] = tree_attribute(out_spec)
         if guards is not None:
             properties["guards"] = GuardsAttr(guards)
+        if roles is not None:
+            properties["roles"] = roles
         super().__init__(properties=properties, regions=[body])
 
     @property
@@ -186,6 +201,10 @@ class PlanOp(IRDLOperation):
         self._verify_chains()
         if self.guards is not None:
             self.guards.verify_inputs([op.result.type for op in self.inputs])
+        if self.roles is not None:
+            self.roles.verify_results(
+                [getattr(result, "type", NoneType()) for result in self.return_op.arguments]
+            )
 
     def _verify_chains(self) -> None:
         starts: list[int] = []

@@ -4,7 +4,8 @@ Weights, buffers and constants are module-level symbols that all methods share; 
 changes, `load` and `store` access mutable state, `overwrite` changes what the caller gave. `literal` is a Python
 value that is no tensor, `compute` a number made of others, `range` what is known of a number that only the data tells.
 `sizes` are the expressions of a tensor type's sizes that are known at run time only, `ranges` of a method what their
-symbols can be. `operator` declares an operator that no registry knows.
+symbols can be. `roles` are those of a training method's results. `operator` declares an operator that no registry
+knows.
 """
 
 from xdsl.ir import Dialect
@@ -26,6 +27,7 @@ from et_ir.dialects.program.ops import (
 )
 from et_ir.dialects.program.quantized import Numbers, QuantizedParameters, QuantizedType, quantized_type_of
 from et_ir.dialects.program.ranges import RangeOp
+from et_ir.dialects.program.roles import RolesAttr
 
 __all__ = [
     "FUNCTIONS",
@@ -49,6 +51,7 @@ __all__ = [
     "QuantizedType",
     "RangeOp",
     "RangesAttr",
+    "RolesAttr",
     "SizesAttr",
     "StoreOp",
     "StringType",
@@ -76,5 +79,5 @@ Program = Dialect(
         ComputeOp,
         RangeOp,
     ],
-    [DataAttr, GuardsAttr, QuantizedType, RangesAttr, SizesAttr, StringType, TreeAttr],
+    [DataAttr, GuardsAttr, QuantizedType, RangesAttr, RolesAttr, SizesAttr, StringType, TreeAttr],
 )

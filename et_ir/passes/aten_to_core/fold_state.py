@@ -22,7 +22,8 @@ A buffer that is given its own value is not changed. One without data, zeros, be
 
 A counter that nothing reads but what counts it, or what a method notes of its last call, is *dead*: no output, no
 overwritten input, assertion or other state depends on it. The caller may still look at it, as `method.state` of et-vm,
-so it is dropped only where that is asked for. `method.state` has neither kind then.
+so it is dropped only where that is asked for. `method.state` has neither kind then. The parameters of a training
+method (`program.roles`) are state that the caller changes, and stay.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from et_ir.data.blob import KEEP, Blob
 from et_ir.dialects.program import BufferOp, GetOp, LoadOp, StoreOp
 from et_ir.dialects.program.attributes import DataAttr, item_size
+from et_ir.dialects.program.roles import returned_state
 from et_ir.passes.common.dce import Effects, erase_dead_ops
 
 __all__ = ["FoldStatePass"]
@@ -146,8 +148,11 @@ class FoldStatePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _forget_unchanged(op)
+        kept = returned_state(op)
         buffers = {
-            one.key: one for one in op.body.block.ops if isinstance(one, BufferOp) and one.mutable is not None
+            one.key: one
+            for one in op.body.block.ops
+            if isinstance(one, BufferOp) and one.mutable is not None and one.key not in kept
         }
         if self.dead:
             _drop_dead(op, buffers)

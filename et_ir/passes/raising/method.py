@@ -49,6 +49,7 @@ from et_ir.dialects.program import (
     StoreOp,
 )
 from et_ir.dialects.program.guards import GUARDS
+from et_ir.dialects.program.roles import ROLES
 from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC
 from et_ir.dialects.schema.literals import is_element_type
 from et_ir.dialects.schema.sizes import RANGES, RangesAttr
@@ -128,7 +129,12 @@ class MethodRaiser:
         # First, as ops that are in a method know the ranges of its symbols.
         function = FuncOp(plan.key, ([], []), Region(self.block))
         function.location = plan.location
-        for name, attribute in ((IN_SPEC, plan.in_spec), (OUT_SPEC, plan.out_spec), (GUARDS, plan.guards)):
+        for name, attribute in (
+            (IN_SPEC, plan.in_spec),
+            (OUT_SPEC, plan.out_spec),
+            (GUARDS, plan.guards),
+            (ROLES, plan.roles),
+        ):
             if attribute is not None:
                 function.attributes[name] = attribute
         if self.sizes is not None and self.sizes.ranges:

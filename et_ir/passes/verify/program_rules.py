@@ -19,6 +19,7 @@ The rules are part of the contract of each level and are checked by its `verify-
 | `program_c11` | guards are about the inputs of their method |
 | `program_c12` | a type has as many symbolic sizes as `?`, of symbols whose ranges the method states |
 | `program_c13` | a method calls no function |
+| `program_c14` | roles are those of the results; the parameters are mutable buffers that the method does not write |
 | `<level>_c1` | an op of a method belongs to the level's dialect, or to one that all levels share |
 """
 
@@ -30,6 +31,7 @@ from typing import Final
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AnyFloat,
     ModuleOp,
     NoneType,
     SymbolRefAttr,
@@ -58,6 +60,7 @@ from et_ir.dialects.program import (
     StringType,
 )
 from et_ir.dialects.program.guards import GUARDS
+from et_ir.dialects.program.roles import ROLES, RolesAttr
 from et_ir.dialects.schema.custom import is_custom
 from et_ir.dialects.schema.operator import OperatorOp
 from et_ir.dialects.schema.sizes import SizesAttr, method_ranges, values_of
@@ -178,6 +181,9 @@ class ProgramRules:
         guards = op.attributes.get(GUARDS)
         if guards is not None:
             yield from _guards(op, guards)
+        roles = op.attributes.get(ROLES)
+        if isinstance(roles, RolesAttr):
+            yield from _roles(op, roles)
         for kind, types in (("input", op.function_type.inputs), ("output", op.function_type.outputs)):
             for index, type in enumerate(types):
                 if not _is_value_type(type):
@@ -221,6 +227,35 @@ def _guards(op: FuncOp, guards: Attribute) -> Iterator[Diagnostic]:
         guards.verify_inputs(list(op.function_type.inputs))
     except VerifyException as error:
         yield diagnose(op, f"[program_c11] {error}", fix)
+
+
+def _roles(op: FuncOp, roles: RolesAttr) -> Iterator[Diagnostic]:
+    """Contradictions between the roles of results and what they are."""
+    end = op.body.block.last_op if op.body.blocks else None
+    results = end.operands if isinstance(end, ReturnOp) else ()
+    try:
+        roles.verify_results([value.type for value in results])
+    except VerifyException as error:
+        yield diagnose(op, f"[program_c14] {error}", "give each result its role, or drop program.roles")
+        return
+    written = {one.symbol.string_value() for one in op.walk() if isinstance(one, StoreOp)}
+    for role, value in zip(roles.data, results, strict=True):
+        source = value.owner
+        if role.kind == "loss" and not _is_one_float(value.type):
+            message = f"[program_c14] the loss is a {value.type}"
+            yield diagnose(op, message, "return a loss of one floating-point element, such as loss.mean()")
+        elif role.kind == "parameter" and not isinstance(source, LoadOp):
+            message = f'[program_c14] the result for the parameter "{role.of}" is not a mutable buffer'
+            yield diagnose(op, message, "return the result of program.load")
+        elif (
+            role.kind == "parameter"
+            and isinstance(source, LoadOp)
+            and source.symbol.string_value() in written
+        ):
+            message = (
+                f'[program_c14] the parameter "{role.of}" is written by the method that computes its gradient'
+            )
+            yield diagnose(op, message, "write it outside of the method: an optimizer does that")
 
 
 def _symbols(method: FuncOp) -> Iterator[Diagnostic]:
@@ -270,6 +305,10 @@ def _is_access_type(type: Attribute, symbol: Attribute) -> bool:
     if type == symbol or not is_tensor(type) or not is_tensor(symbol):
         return type == symbol
     return TensorType(storage_of(type.element_type), type.get_shape(), type.encoding) == symbol
+
+
+def _is_one_float(type: Attribute) -> bool:
+    return is_tensor(type) and isinstance(type.element_type, AnyFloat) and set(type.get_shape()) <= {1}
 
 
 def _is_value_type(type: Attribute) -> bool:

@@ -7,6 +7,7 @@ to its output, or a view that saves the copy, the kernels here use it.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -47,6 +48,45 @@ def batch_norm_no_training_out(
         outs = (alias(out0), torch.empty(0, dtype=mean.dtype), torch.empty(0, dtype=mean.dtype))
         step = functools.partial(torch.native_batch_norm, x, w, b, mean, var, False, momentum, eps, out=outs)
     return step, ()
+
+
+@special("aten::convolution_backward.out")
+def convolution_backward_out(
+    ctx: PrepareContext,
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+    out0: Tensor,
+    out1: Tensor,
+    out2: Tensor,
+) -> Step:
+    """By the functional operator where `output_mask` leaves out results, as torch's out variant then fails."""
+    settings = (bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
+    generic = checked(
+        ctx, "aten::convolution_backward.out", grad_output, input, weight, *settings, out0, out1, out2
+    )
+    if all(output_mask):
+        return generic
+    with torch.inference_mode():
+        given = [alias(one) for one in (grad_output, input, weight)]
+        wanted = [
+            alias(out) if one else None for one, out in zip(output_mask, (out0, out1, out2), strict=True)
+        ]
+
+    def compute() -> None:
+        for found, target in zip(torch.ops.aten.convolution_backward(*given, *settings), wanted, strict=True):
+            if target is not None:
+                target.copy_(found)
+
+    return compute, ()
 
 
 @special("aten::relu.out")

@@ -40,6 +40,8 @@ result without a word; operators that are rarer stay without a kernel, and `link
 | powers of integers with a known exponent, computed in f64 | products |
 | shifts by less than 0, or the width of the type or more | shifts by the last bits, where there are no others |
 | `max_pool2d_with_indices_backward`, which adds to what was in its result | `scatter_add` to zeros |
+| `convolution_backward` of signals and transposed convolutions | of images; `convolution` and its gradient |
+| `avg_pool2d_backward` | a transposed convolution with ones |
 | `mul` of complex tensors that may have one element, taken for a real number | of twice as many |
 | complex tensors of Fourier and rotary models; two-sided Fourier transforms | the same of both parts |
 | `view_copy.dtype`, `view_as_complex` of dynamic sizes | padded to the largest, shown as the other type, and sliced |
@@ -74,6 +76,7 @@ FAMILIES: Final = frozenset(
         "complex_numbers",
         "empty",
         "folds",
+        "gradients",
         "normalizations",
         "pools",
         "powers",

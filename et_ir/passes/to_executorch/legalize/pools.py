@@ -18,10 +18,11 @@ from et_ir.passes.to_executorch.legalize.lines import Lines, is_plain
 from et_ir.rewriting import op_type_rewrite_pattern
 from et_ops.inference.shapes import spatial
 
-__all__ = ["PATTERNS"]
+__all__ = ["PATTERNS", "known_numbers", "window_line"]
 
 
-def _known(values: Sequence[object], count: int) -> tuple[int, ...] | None:
+def known_numbers(values: Sequence[object], count: int) -> tuple[int, ...] | None:
+    """An argument for each of some dimensions, if all are known."""
     numbers = [value for value in values if isinstance(value, int)]
     return spatial(numbers, count) if len(numbers) == len(values) else None
 
@@ -41,8 +42,8 @@ class VolumeAverage(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: edge.AvgPool3dOp, rewriter: PatternRewriter) -> None:
         value = op.self
-        kernel, padding = _known(op.kernel_size, 3), _known(op.padding, 3)
-        stride = _known(op.stride or op.kernel_size, 3)
+        kernel, padding = known_numbers(op.kernel_size, 3), known_numbers(op.padding, 3)
+        stride = known_numbers(op.stride or op.kernel_size, 3)
         if not (kernel and padding and stride) or not is_plain(value, op.results[0]):
             return
         b = Lines(rewriter, 0)
@@ -101,6 +102,23 @@ def _window_sizes(
         end = min(start + kernel, size + padding)
         found.append(end - start if with_padding else max(min(end, size) - max(start, 0), 1))
     return found
+
+
+def window_line(
+    b: Lines,
+    size: int,
+    count: int,
+    kernel: int,
+    stride: int,
+    padding: int,
+    element: Attribute,
+    dim: int,
+    *,
+    with_padding: bool,
+) -> SSAValue:
+    """The element count of each window of one of an image's two dimensions, in a shape that broadcasts."""
+    sizes = _window_sizes(size, count, kernel, stride, padding, with_padding=with_padding)
+    return _line(b, sizes, element, [count if at == dim else 1 for at in range(2)])
 
 
 class AdaptiveAverageInDouble(RewritePattern):

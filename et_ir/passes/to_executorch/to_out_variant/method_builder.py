@@ -42,6 +42,7 @@ from et_ir.dialects.program import (
 )
 from et_ir.dialects.program.arithmetic import primitive
 from et_ir.dialects.program.guards import GUARDS
+from et_ir.dialects.program.roles import ROLES, RolesAttr
 from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC
 from et_ir.dialects.schema.custom import is_custom
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
@@ -79,13 +80,14 @@ class MethodBuilder(PlanBuilder):
             self._input(index, argument, attributes[index].data if index < len(attributes) else EMPTY)
         for op in function.body.block.ops if function.body.blocks else ():
             self.lower(op)
-        guards = function.attributes.get(GUARDS)
+        guards, roles = function.attributes.get(GUARDS), function.attributes.get(ROLES)
         plan = PlanOp(
             function.sym_name.data,
             self.body,
             in_spec=_text(function.attributes.get(IN_SPEC)),
             out_spec=_text(function.attributes.get(OUT_SPEC)),
             guards=guards.data if isinstance(guards, GuardsAttr) else None,
+            roles=roles if isinstance(roles, RolesAttr) else None,
         )
         plan.location = function.location
         return plan

@@ -106,3 +106,31 @@ func.func @guards_c1() attributes {program.guards = #program.guards<(x), "y.shap
 func.func @guards_c1() attributes {program.guards = #program.guards<(x), "print(x)">} {
   func.return
 }
+
+// -----
+
+// expected-error@+1 {{[roles_c1] 2 results are the loss, expected one}}
+func.func @roles_c1() attributes {program.roles = #program.roles<loss, loss>} {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{[roles_c2] the order is outputs, gradients, parameters}}
+func.func @roles_c2() attributes {program.roles = #program.roles<gradient "w", loss, parameter "w">} {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{[roles_c3] the gradients are of w, b, the parameters are b, w}}
+func.func @roles_c3() attributes {program.roles = #program.roles<loss, gradient "w", gradient "b", parameter "b", parameter "w">} {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{'weight' is not one of output, loss, gradient, parameter}}
+func.func @roles() attributes {program.roles = #program.roles<loss, weight "w">} {
+  func.return
+}

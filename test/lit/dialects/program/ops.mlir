@@ -83,3 +83,13 @@ func.func @overwrite(%x: tensor<4xf32>, %y: tensor<4xf32>) {
 func.func @guards(%x: tensor<?x4xf32>, %y: tensor<?xf32>) attributes {program.guards = #program.guards<(x, y), "2 <= x.shape[0] <= 64", "y.shape[0] % 2 == 0">} {
   func.return
 }
+
+// The roles of a training method's results.
+// CHECK:      func.func @trained() -> (tensor<f32>, tensor<2xf32>, tensor<2xf32>) attributes {program.roles = #program.roles<loss, gradient "fc.bias", parameter "fc.bias">} {
+program.buffer mutable @fc.bias : tensor<2xf32>
+func.func @trained() -> (tensor<f32>, tensor<2xf32>, tensor<2xf32>) attributes {program.roles = #program.roles<loss, gradient "fc.bias", parameter "fc.bias">} {
+  %0 = program.load @fc.bias : tensor<2xf32>
+  %1 = program.get @loss : tensor<f32>
+  func.return %1, %0, %0 : tensor<f32>, tensor<2xf32>, tensor<2xf32>
+}
+program.constant @loss : tensor<f32> = #program.data<f32, [0.0]>

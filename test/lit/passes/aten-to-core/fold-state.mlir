@@ -122,3 +122,16 @@ func.func @writes(%x: tensor<2xf32>) {
   program.store @second, %x : tensor<2xf32>
   func.return
 }
+
+// -----
+
+// A parameter is changed by an optimizer.
+// CHECK: program.buffer mutable @w
+// CHECK-LABEL: func.func @trained
+// DEAD: program.buffer mutable @w
+program.buffer mutable @w : tensor<f32>
+func.func @trained(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<f32>) attributes {program.roles = #program.roles<loss, gradient "w", parameter "w">} {
+  %0 = program.load @w : tensor<f32>
+  %1 = aten.mul.Tensor %x, %0 : tensor<f32>
+  func.return %1, %x, %0 : tensor<f32>, tensor<f32>, tensor<f32>
+}

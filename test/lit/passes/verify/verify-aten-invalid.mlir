@@ -116,3 +116,37 @@ func.func @program_c13(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = func.call @callee(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
+
+// -----
+
+// expected-error@below {{[program_c14] [roles_c4] 1 roles for 0 results}}
+func.func @program_c14() attributes {program.roles = #program.roles<loss>} {
+  func.return
+}
+
+// -----
+
+program.buffer mutable @w : tensor<2xf32>
+// expected-error@below {{[program_c14] [roles_c4] the gradient of "w" is tensor<f32>, the parameter is tensor<2xf32>}}
+func.func @program_c14(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<2xf32>) attributes {program.roles = #program.roles<loss, gradient "w", parameter "w">} {
+  %0 = program.load @w : tensor<2xf32>
+  func.return %x, %x, %0 : tensor<f32>, tensor<f32>, tensor<2xf32>
+}
+
+// -----
+
+program.buffer mutable @w : tensor<2xf32>
+// expected-error@below {{[program_c14] the loss is a tensor<2xf32>}}
+// expected-error@below {{[program_c14] the parameter "w" is written by the method that computes its gradient}}
+func.func @program_c14(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) attributes {program.roles = #program.roles<loss, gradient "w", parameter "w">} {
+  %0 = program.load @w : tensor<2xf32>
+  program.store @w, %x : tensor<2xf32>
+  func.return %x, %x, %0 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// expected-error@below {{[program_c14] the result for the parameter "w" is not a mutable buffer}}
+func.func @program_c14(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<f32>) attributes {program.roles = #program.roles<loss, gradient "w", parameter "w">} {
+  func.return %x, %x, %x : tensor<f32>, tensor<f32>, tensor<f32>
+}

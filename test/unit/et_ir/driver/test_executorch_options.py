@@ -88,7 +88,7 @@ def test_options_without_effect(make: Any, message: str) -> None:
     [
         ({"to_out_var_pass": print}, "to_out_var_pass=<builtin_function_or_method> has no effect: the pass"),
         ({"sym_shape_eval_pass": print}, "bounds of sizes are in types"),
-        ({"external_mutable_weights": True}, "training is not supported"),
+        ({"external_mutable_weights": True}, "parameters of a training method are in the program"),
         ({"memory_planing": "best"}, "no option 'memory_planing', did you mean 'memory_planning'"),
         ({"memory_planning_pass": print}, "memory_planning_pass is a builtin.*expected an et_ir.MemoryPlan"),
         (
