@@ -19,6 +19,7 @@ from et_vm.platform import Platform
 from et_vm.program import Program
 from et_vm.run.chains import ChainLoop
 from et_vm.run.method import Method
+from et_vm.run.stopping import Stop, Stopped
 from et_vm.run.validation import validate
 
 X = np.array([1.5, -2.0, 0.25, 3.0], np.float32)
@@ -292,6 +293,83 @@ def test_an_interrupted_caller_leaves_nothing_running() -> None:
             method.execute([X])
         assert ended.is_set()
         assert not set(threading.enumerate()) - before
+
+
+def test_requests_run_chains_at_the_same_time() -> None:
+    barrier = threading.Barrier(2, timeout=20)
+    method = load(
+        two_calls("one", "other"), kernels=failing({"one": barrier.wait, "other": barrier.wait})
+    )
+    for _ in range(20):
+        assert method.execute_async([X]).result(20)[0].tobytes() == (-X - X).tobytes()
+    assert method.execute([X])[0].tobytes() == (-X - X).tobytes()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_stopped_execution_stops_in_all_chains(*, fails: bool) -> None:
+    both = threading.Barrier(3, timeout=20)
+    after: list[int] = []
+    going_on = False
+
+    def meet() -> None:
+        if not going_on:
+            both.wait()
+            both.wait()
+            if fails:
+                raise ValueError("a failure behind the stop")
+
+    build = two_calls("one", "other")
+    for chain in build.plan.chains[:2]:
+        chain.instructions[1].instr_args.op_index = len(build.plan.operators)
+    build.plan.operators.append(type(build.plan.operators[0])("integer::third", "out"))
+    kernels = failing({"one": meet, "other": meet, "third": lambda: after.append(1)})
+    method = load(build, kernels=kernels)
+    stop = Stop()
+    caught: list[BaseException] = []
+
+    def execute() -> None:
+        try:
+            method.execute_stoppable([X], stop)
+        except BaseException as error:
+            caught.append(error)
+
+    caller = threading.Thread(target=execute)
+    caller.start()
+    both.wait()
+    stop.request()
+    both.wait()
+    caller.join(20)
+    assert not caller.is_alive()
+    assert [type(one) for one in caught] == [Stopped]
+    assert not after
+    going_on = True
+    method.execute([X])
+    method.execute_async([X]).result(20)
+    assert len(after) == 4
+
+
+def test_a_stop_ends_a_jump_over_nothing() -> None:
+    build = Chained()
+    x, a, b, out = (build.tensor(4) for _ in range(4))
+    condition = build.tensor(dtype=ScalarType.BOOL)
+    build.begin()
+    build.jump_false(condition, 0)
+    build.neg(x, a)
+    build.end(a)
+    build.begin()
+    build.neg(x, b)
+    build.end(b)
+    build.begin(a, b)
+    build.plus(a, b, out)
+    build.end(out)
+    build.inputs(condition, x)
+    build.outputs(out)
+    method = load(build)
+    assert isinstance(method._loop, ChainLoop)
+    stop = Stop()
+    threading.Timer(0.05, stop.request).start()
+    with pytest.raises(Stopped):
+        method.execute_stoppable([np.array(False), X], stop)
 
 
 def test_threads_end_with_the_method() -> None:
