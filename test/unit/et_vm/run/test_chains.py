@@ -525,3 +525,19 @@ def test_random_schedules_compute_the_same() -> None:
     scheduler = Scheduler(towers(8, 12).file())
     expected = scheduler.in_order([X])
     assert {scheduler.random([X], seed) for seed in range(60)} == {expected}
+
+
+BATCHES, SCHEDULES = 20, 1000
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_many_random_schedules_compute_the_same(batch: int) -> None:
+    """Larger programs in 20,000 schedules over all batches, of which quick tests run a few."""
+    assert BATCHES * SCHEDULES >= 20_000
+    scheduler = Scheduler(towers(4 + batch % 5, 6 + batch % 7).file())
+    expected = scheduler.in_order([X])
+    orders: set[tuple[int, ...]] = set()
+    for seed in range(batch * SCHEDULES, (batch + 1) * SCHEDULES):
+        assert scheduler.random([X], seed) == expected, seed
+        orders.add(tuple(scheduler.chosen))
+    assert len(orders) > SCHEDULES // 2
