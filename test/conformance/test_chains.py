@@ -176,7 +176,9 @@ def test_a_missing_edge_is_found_wherever_it_shows(first: int, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("repeats", [20, 40])
-def test_comparisons_for_races_do_not_grow_with_readers(repeats: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comparisons_for_races_do_not_grow_with_readers(
+    repeats: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two chains of `repeats` reads and writes each, of the same registers, and one that adds their results."""
     lines = ["executorch.plan @forward {"]
     lines += [f"  %{name} = executorch.{kind} : tensor<4xf32>" for name, kind in

@@ -14,6 +14,7 @@ from support.vm_programs import UNBOUND, Build
 from et_schema.errors import Error, InvalidFile, Trap
 from et_schema.program import Chain
 from et_schema.scalar_type import ScalarType
+from et_vm.devtools.parallelism import parallelism
 from et_vm.kernels.registry import KernelRegistry, PrepareContext
 from et_vm.platform import Platform
 from et_vm.program import Program
@@ -297,9 +298,7 @@ def test_an_interrupted_caller_leaves_nothing_running() -> None:
 
 def test_requests_run_chains_at_the_same_time() -> None:
     barrier = threading.Barrier(2, timeout=20)
-    method = load(
-        two_calls("one", "other"), kernels=failing({"one": barrier.wait, "other": barrier.wait})
-    )
+    method = load(two_calls("one", "other"), kernels=failing({"one": barrier.wait, "other": barrier.wait}))
     for _ in range(20):
         assert method.execute_async([X]).result(20)[0].tobytes() == (-X - X).tobytes()
     assert method.execute([X])[0].tobytes() == (-X - X).tobytes()
@@ -541,3 +540,34 @@ def test_many_random_schedules_compute_the_same(batch: int) -> None:
         assert scheduler.random([X], seed) == expected, seed
         orders.add(tuple(scheduler.chosen))
     assert len(orders) > SCHEDULES // 2
+
+
+# -- work and span
+
+
+@pytest.mark.parametrize("chained", [True, False])
+def test_work_and_span_follow_the_values(*, chained: bool) -> None:
+    """Towers of three instructions of 5 ns, then three that are each other's operands, with chains or without."""
+    build = towers(3, 3)
+    if not chained:
+        build.plan.chains = [
+            Chain(instructions=[one for part in build.plan.chains for one in part.instructions])
+        ]
+    program = Program.load(build.file())
+    found = parallelism(program, "forward", dict.fromkeys(range(12), 5.0))
+    assert found is not None
+    assert (found.work, found.span, found.path) == (60, 30, (0, 1, 2, 9, 10, 11))
+
+
+def test_work_and_span_do_not_count_the_reuse_of_memory() -> None:
+    build = Build()
+    x, a, b = (build.tensor(4) for _ in range(3))
+    build.call("aten::neg.out", x, a, a)
+    build.call("aten::neg.out", a, b, b)
+    build.call("aten::neg.out", x, a, a)
+    build.call("aten::neg.out", a, a, a)
+    build.inputs(x)
+    build.outputs(a, b)
+    found = parallelism(Program.load(build.file()), "forward", {0: 1.0, 1: 2.0, 2: 3.0, 3: 4.0})
+    assert found is not None
+    assert (found.work, found.span, found.path) == (10, 7, (2, 3))
