@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from et_tools.vm_inputs import Input
     from et_vm.devtools.debug_map import Place
     from et_vm.devtools.machine_peak import MachinePeak
+    from et_vm.devtools.parallelism import Parallelism
     from et_vm.devtools.profiling import Profile, ProfileRecorder, ProfileRow, Times
     from et_vm.program import Program
     from et_vm.tracer import EventTracer
@@ -38,6 +39,8 @@ class Measurement:
     """The most bytes that the process has had until the end of the executions."""
     kept_state: tuple[str, ...] = ()
     """What keeps requests of the method from executing at once."""
+    parallelism: Parallelism | None = None
+    """Work and span by the medians of instructions; None for a method with jumps."""
     untraced: Times | None = None
     """Times of executions without tracing, which took turns with the traced ones, if they were asked for."""
 
@@ -59,6 +62,13 @@ class Measurement:
             "peak_resident_bytes": self.resident,
             "peak": None if peak is None else peak.json(),
             "kept_state": list(self.kept_state),
+            "parallelism": None
+            if self.parallelism is None
+            else {
+                "work_ns": self.parallelism.work,
+                "span_ns": self.parallelism.span,
+                "critical_path": list(self.parallelism.path),
+            },
             "rows": [row.json(peak) for row in groups or self.profile.rows],
         }
 
@@ -83,6 +93,7 @@ def measure(
     """
     import time
 
+    from et_vm.devtools.parallelism import parallelism
     from et_vm.devtools.profiling import Profile, ProfileRecorder, Times
     from et_vm.devtools.resident_memory import peak_resident_bytes
     from et_vm.tracer import TracerGroup
@@ -109,8 +120,10 @@ def measure(
     profile = Profile(loaded, recorder.runs[warmup:], places)
     # Here, before the peak of the machine is measured: that takes more memory than many programs.
     times = Times.of(untraced[warmup:]) if overhead else None
+    resident = peak_resident_bytes()
+    overlap = parallelism(program, method, {row.instruction: row.times.median for row in profile.rows})
     return Measurement(
-        method, profile, recorder, planned, peak_resident_bytes(), loaded.kept_state, untraced=times
+        method, profile, recorder, planned, resident, loaded.kept_state, overlap, untraced=times
     )
 
 

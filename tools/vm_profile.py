@@ -199,6 +199,7 @@ def _heading(measured: Measurement, peak: MachinePeak | None) -> list[str]:
             if measured.kept_state
             else []
         ),
+        *([] if measured.parallelism is None else [f"overlap    {measured.parallelism}"]),
     ]
     if peak is not None:
         caches, memory = peak.bandwidths[0][1] / 1e9, peak.bandwidths[-1][1] / 1e9

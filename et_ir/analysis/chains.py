@@ -11,7 +11,7 @@ What a move or a view at run time makes refer to the memory of another is taken 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from xdsl.ir import SSAValue
@@ -177,19 +177,25 @@ class Race(NamedTuple):
 
 def races(chains: Chains, touches: Touches) -> Iterator[Race]:
     """Races of a plan: of each pair of chains and each resource the first, in the order of the text."""
-    by_resource: dict[object, list[tuple[Touch, int, Instruction]]] = {}
+    by_resource: dict[object, dict[tuple[int, int, bool, int], tuple[Touch, int, Instruction]]] = {}
     for number, body in enumerate(chains.instructions):
         for op in body:
             for touch in touches.of(op):
-                by_resource.setdefault(touch.resource, []).append((touch, number, op))
+                # A chain that touches the same bytes again races with nothing else.
+                same = touch.first, touch.end, touch.writes, number
+                by_resource.setdefault(touch.resource, {}).setdefault(same, (touch, number, op))
     found: dict[tuple[object, int, int], Race] = {}
     for resource, entries in by_resource.items():
-        if not any(touch.writes for touch, _, _ in entries):
-            continue
         # In the order of their first bytes, so that those that have bytes in common are near each other.
-        by_place = sorted(entries, key=lambda entry: (entry[0].first, entry[0].end))
+        by_place = sorted(entries.values(), key=lambda entry: (entry[0].first, entry[0].end))
+        writing = [position for position, (touch, _, _) in enumerate(by_place) if touch.writes]
         for position, (touch, number, op) in enumerate(by_place):
-            for other, behind, user in by_place[position + 1 :]:
+            # Who only reads is compared with those who write.
+            others: Iterable[int] = range(position + 1, len(by_place))
+            if not touch.writes:
+                others = writing[bisect_right(writing, position) :]
+            for at in others:
+                other, behind, user = by_place[at]
                 if other.first >= touch.end:
                     break
                 key = resource, min(number, behind), max(number, behind)

@@ -6,7 +6,8 @@ that handing over is one put and one get; who has nothing to do is in the list o
 
 What is right is so whatever the order, as the file was verified to have no races (`et_vm.verify.chains`). A chain that
 fails stops those behind it in the order of the file, before their next instruction; those before it go on, as one of
-them may fail too: the failure is the one of the chains one after the other.
+them may fail too: the failure is the one of the chains one after the other. An execution that is stopped from outside
+(`et_vm.run.stopping`) stops in all chains, each before its next instruction.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ import numpy as np
 
 from et_vm.load.code import unusual
 from et_vm.run.interpreter import StepFailure, basic_blocks, run_blocks
+from et_vm.run.stopping import Stopped
 from et_vm.step import NOTHING, Step
 
 if TYPE_CHECKING:
     from et_vm.load.instructions import Instruction
+    from et_vm.run.stopping import Stop, Stops
     from et_vm.verify.chains import ChainOrder
 
 __all__ = ["ChainLoop"]
@@ -37,15 +40,16 @@ _Inbox: TypeAlias = "SimpleQueue[_Job]"
 
 
 class _StoppedError(Exception):
-    """A chain ends before its end, as an earlier one has failed."""
+    """A chain ends before its end, as an earlier one has failed, or the execution is to stop."""
 
 
 class _Run:
     """One execution. `lock` guards all of it but `failed`, which only gets lower."""
 
-    __slots__ = ("caller", "failed", "failure", "left", "lock", "missing", "ready")
+    __slots__ = ("caller", "failed", "failure", "left", "lock", "missing", "ready", "stop")
 
-    def __init__(self, waits: Sequence[Sequence[int]], ready: Sequence[int]) -> None:
+    def __init__(self, waits: Sequence[Sequence[int]], ready: Sequence[int], stop: Stop) -> None:
+        self.stop = stop
         self.lock = threading.Lock()
         self.missing = [len(one) for one in waits]
         """By chain, how many of those that it waits for have not ended."""
@@ -60,7 +64,7 @@ class _Run:
 class ChainLoop:
     """Runs chains on up to `threads` threads, that of the caller among them.
 
-    Calling it runs all of them once, and raises StepFailure; one call at a time.
+    Calling it runs all of them once, and raises StepFailure, and Stopped if `stops` says so; one call at a time.
 
     Each chain may take `limit` instructions. `guard` is entered by each thread before it runs kernels.
     """
@@ -74,6 +78,7 @@ class ChainLoop:
         threads: int,
         guard: Callable[[], AbstractContextManager[object]],
         limit: int,
+        stops: Stops,
     ) -> None:
         self._bodies = [
             self._body(
@@ -95,6 +100,7 @@ class ChainLoop:
         self._first = [number for number, waits in enumerate(order.waits) if not waits]
         self._threads = min(threads, len(order.waits))
         self._guard = guard
+        self._stops = stops
         self._workers: list[tuple[threading.Thread, _Inbox]] = []
         self._idle: list[_Inbox] = []
         self._finalizer: Callable[[], object] | None = None
@@ -115,10 +121,13 @@ class ChainLoop:
             at = 0
             try:
                 for function, arguments in steps:
-                    if run.failed < number:
+                    if run.failed < number or run.stop.is_requested:
                         raise _StoppedError
                     function(*arguments)
                     at += 1
+                # What follows may be a jump back, over no steps at all.
+                if run.stop.is_requested:
+                    raise _StoppedError
             except _StoppedError:
                 raise
             except (Exception, SystemExit) as error:
@@ -137,7 +146,7 @@ class ChainLoop:
     def __call__(self) -> None:
         if not self._workers and self._threads > 1:
             self._start()
-        run = _Run(self._waits, self._first)
+        run = _Run(self._waits, self._first, self._stops.current)
         try:
             self._serve(run, None, run.caller)
             while run.left:
@@ -149,6 +158,8 @@ class ChainLoop:
             run.failed = -1
             self._stop()
             raise
+        if run.stop.is_requested:
+            raise Stopped
         if run.failure is not None:
             raise run.failure
 

@@ -237,6 +237,7 @@ class Method:
         else:
             from et_vm.run.chains import ChainLoop
 
+            self._stops = Stops()
             self._loop = ChainLoop(
                 concurrent,
                 instructions,
@@ -245,6 +246,7 @@ class Method:
                 platform.threads,
                 kernels.guard,
                 instruction_limit,
+                self._stops,
             )
         if known is None and shares:
             facts.keep(kernels, prepared)

@@ -19,7 +19,7 @@ from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.analysis.chains import Chains
+from et_ir.analysis.chains import Chains, Touches, races
 from et_ir.diagnostics import PassReport
 from et_ir.dialects.executorch import ChainOp, Executorch, PlanOp
 from et_ir.dialects.program import Program as ProgramDialect
@@ -173,6 +173,36 @@ def test_a_missing_edge_is_found_wherever_it_shows(first: int, monkeypatch: pyte
             with pytest.raises(PassReport, match="chains_c"):
                 VerifyChainsPass().apply(Context(), module)
     assert shown >= 5
+
+
+@pytest.mark.parametrize("repeats", [20, 40])
+def test_comparisons_for_races_do_not_grow_with_readers(
+    repeats: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two chains of `repeats` reads and writes each, of the same registers, and one that adds their results."""
+    lines = ["executorch.plan @forward {"]
+    lines += [f"  %{name} = executorch.{kind} : tensor<4xf32>" for name, kind in
+              (("x", "input"), ("a", "alloc"), ("b", "alloc"), ("c", "alloc"))]  # fmt: skip
+    for out in "ab":
+        lines.append(f"  executorch.chain() outs(%{out})")
+        lines += [f'  executorch.kernel_call "aten::neg.out"(%x) outs(%{out})'] * repeats
+    lines.append("  executorch.chain(%a, %b) outs(%c)")
+    lines += ['  executorch.kernel_call "aten::add.out"(%a, %b, 1) outs(%c)', "  executorch.return %c", "}"]
+    module, _ = compiled("\n".join(lines), [PlanMemoryPass()])
+    (plan,) = (op for op in module.body.block.ops if isinstance(op, PlanOp))
+    compared = 0
+    ordered = Chains.ordered
+
+    def counted(chains: Chains, one: int, other: int) -> bool:
+        nonlocal compared
+        compared += 1
+        return ordered(chains, one, other)
+
+    monkeypatch.setattr(Chains, "ordered", counted)
+    chains = Chains(plan)
+    assert chains.concurrent
+    assert list(races(chains, Touches(plan, planned=True))) == []
+    assert 0 < compared <= 8
 
 
 class Towers(torch.nn.Module):

@@ -58,6 +58,8 @@ class Scheduler:
         plan = program.pte.program.execution_plan[index]
         self.method = program.load_method(name, poison=True)
         self.instructions: Sequence[Instruction] = self.method.instructions
+        self.chosen: list[int] = []
+        """The chains of the last execution, an entry for each instruction."""
         starts = [0]
         for chain in plan.chains:
             starts.append(starts[-1] + len(chain.instructions))
@@ -126,9 +128,11 @@ class Scheduler:
         """One execution; `choose` takes one of the chains that can go on."""
         self._begin(inputs)
         state = self._first()
+        self.chosen.clear()
         try:
             while chains := self._enabled(state):
-                state = self._advance(state, choose(chains))
+                self.chosen.append(choose(chains))
+                state = self._advance(state, self.chosen[-1])
         except ExecutorchError as error:
             return (error.message,)
         return self._outputs()

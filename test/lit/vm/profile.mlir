@@ -7,6 +7,7 @@
 // CHECK-NEXT: execution  min {{.*}} in instructions)
 // CHECK-NEXT: load ms    registers {{.*}}, delegates {{.*}}, link {{.*}}, prepare
 // CHECK-NEXT: memory     {{.*}}peak of the process
+// CHECK-NEXT: overlap    work {{.*}} µs, span {{.*}} µs, parallelism {{.*}}; critical path: 
 // CHECK-NEXT: peak       {{.*}} GFLOP/s
 // CHECK-NEXT: min µs {{.*}}  of peak  name
 // CHECK-NEXT: {{.*}}%  {{.*}}  0: XnnpackBackend

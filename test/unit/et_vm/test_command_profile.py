@@ -65,6 +65,14 @@ class TestTable:
         report = json.loads(run(capsys, "profile", file(build), "--repeat", "1", "--no-peak", "--json"))
         assert report["kept_state"] == ["state (total)"]
 
+    def test_work_and_span(self, capsys, file):
+        report = json.loads(run(capsys, "profile", file(net()), "--repeat", "3", "--no-peak", "--json"))
+        medians = {row["instruction"]: row["median_ns"] for row in report["rows"]}
+        overlap = report["parallelism"]
+        assert overlap["work_ns"] == pytest.approx(sum(medians.values()))
+        assert overlap["critical_path"][:2] == [0, 1]
+        assert overlap["span_ns"] == pytest.approx(sum(medians[at] for at in overlap["critical_path"]))
+
     def test_rows(self, capsys, file):
         text = run(capsys, "profile", file(net()), "--repeat", "3", "--wide")
         assert text.startswith("forward: 3 executions, portable kernels\n")

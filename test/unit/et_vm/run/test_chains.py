@@ -14,11 +14,13 @@ from support.vm_programs import UNBOUND, Build
 from et_schema.errors import Error, InvalidFile, Trap
 from et_schema.program import Chain
 from et_schema.scalar_type import ScalarType
+from et_vm.devtools.parallelism import parallelism
 from et_vm.kernels.registry import KernelRegistry, PrepareContext
 from et_vm.platform import Platform
 from et_vm.program import Program
 from et_vm.run.chains import ChainLoop
 from et_vm.run.method import Method
+from et_vm.run.stopping import Stop, Stopped
 from et_vm.run.validation import validate
 
 X = np.array([1.5, -2.0, 0.25, 3.0], np.float32)
@@ -294,6 +296,81 @@ def test_an_interrupted_caller_leaves_nothing_running() -> None:
         assert not set(threading.enumerate()) - before
 
 
+def test_requests_run_chains_at_the_same_time() -> None:
+    barrier = threading.Barrier(2, timeout=20)
+    method = load(two_calls("one", "other"), kernels=failing({"one": barrier.wait, "other": barrier.wait}))
+    for _ in range(20):
+        assert method.execute_async([X]).result(20)[0].tobytes() == (-X - X).tobytes()
+    assert method.execute([X])[0].tobytes() == (-X - X).tobytes()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_stopped_execution_stops_in_all_chains(*, fails: bool) -> None:
+    both = threading.Barrier(3, timeout=20)
+    after: list[int] = []
+    going_on = False
+
+    def meet() -> None:
+        if not going_on:
+            both.wait()
+            both.wait()
+            if fails:
+                raise ValueError("a failure behind the stop")
+
+    build = two_calls("one", "other")
+    for chain in build.plan.chains[:2]:
+        chain.instructions[1].instr_args.op_index = len(build.plan.operators)
+    build.plan.operators.append(type(build.plan.operators[0])("integer::third", "out"))
+    kernels = failing({"one": meet, "other": meet, "third": lambda: after.append(1)})
+    method = load(build, kernels=kernels)
+    stop = Stop()
+    caught: list[BaseException] = []
+
+    def execute() -> None:
+        try:
+            method.execute_stoppable([X], stop)
+        except BaseException as error:
+            caught.append(error)
+
+    caller = threading.Thread(target=execute)
+    caller.start()
+    both.wait()
+    stop.request()
+    both.wait()
+    caller.join(20)
+    assert not caller.is_alive()
+    assert [type(one) for one in caught] == [Stopped]
+    assert not after
+    going_on = True
+    method.execute([X])
+    method.execute_async([X]).result(20)
+    assert len(after) == 4
+
+
+def test_a_stop_ends_a_jump_over_nothing() -> None:
+    build = Chained()
+    x, a, b, out = (build.tensor(4) for _ in range(4))
+    condition = build.tensor(dtype=ScalarType.BOOL)
+    build.begin()
+    build.jump_false(condition, 0)
+    build.neg(x, a)
+    build.end(a)
+    build.begin()
+    build.neg(x, b)
+    build.end(b)
+    build.begin(a, b)
+    build.plus(a, b, out)
+    build.end(out)
+    build.inputs(condition, x)
+    build.outputs(out)
+    method = load(build)
+    assert isinstance(method._loop, ChainLoop)
+    stop = Stop()
+    threading.Timer(0.05, stop.request).start()
+    with pytest.raises(Stopped):
+        method.execute_stoppable([np.array(False), X], stop)
+
+
 def test_threads_end_with_the_method() -> None:
     before = set(threading.enumerate())
     method = load(towers(), 3)
@@ -447,3 +524,50 @@ def test_random_schedules_compute_the_same() -> None:
     scheduler = Scheduler(towers(8, 12).file())
     expected = scheduler.in_order([X])
     assert {scheduler.random([X], seed) for seed in range(60)} == {expected}
+
+
+BATCHES, SCHEDULES = 20, 1000
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_many_random_schedules_compute_the_same(batch: int) -> None:
+    """Larger programs in 20,000 schedules over all batches, of which quick tests run a few."""
+    assert BATCHES * SCHEDULES >= 20_000
+    scheduler = Scheduler(towers(4 + batch % 5, 6 + batch % 7).file())
+    expected = scheduler.in_order([X])
+    orders: set[tuple[int, ...]] = set()
+    for seed in range(batch * SCHEDULES, (batch + 1) * SCHEDULES):
+        assert scheduler.random([X], seed) == expected, seed
+        orders.add(tuple(scheduler.chosen))
+    assert len(orders) > SCHEDULES // 2
+
+
+# -- work and span
+
+
+@pytest.mark.parametrize("chained", [True, False])
+def test_work_and_span_follow_the_values(*, chained: bool) -> None:
+    """Towers of three instructions of 5 ns, then three that are each other's operands, with chains or without."""
+    build = towers(3, 3)
+    if not chained:
+        build.plan.chains = [
+            Chain(instructions=[one for part in build.plan.chains for one in part.instructions])
+        ]
+    program = Program.load(build.file())
+    found = parallelism(program, "forward", dict.fromkeys(range(12), 5.0))
+    assert found is not None
+    assert (found.work, found.span, found.path) == (60, 30, (0, 1, 2, 9, 10, 11))
+
+
+def test_work_and_span_do_not_count_the_reuse_of_memory() -> None:
+    build = Build()
+    x, a, b = (build.tensor(4) for _ in range(3))
+    build.call("aten::neg.out", x, a, a)
+    build.call("aten::neg.out", a, b, b)
+    build.call("aten::neg.out", x, a, a)
+    build.call("aten::neg.out", a, a, a)
+    build.inputs(x)
+    build.outputs(a, b)
+    found = parallelism(Program.load(build.file()), "forward", {0: 1.0, 1: 2.0, 2: 3.0, 3: 4.0})
+    assert found is not None
+    assert (found.work, found.span, found.path) == (10, 7, (2, 3))
