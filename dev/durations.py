@@ -58,7 +58,7 @@ def slowest(count: int, folder: Path = FOLDER) -> list[tuple[str, str, float]]:
 
 
 def table(folder: Path = FOLDER) -> dict[str, float]:
-    """Mean seconds of a case of each test, from `SHORT` on, lit's by their paths; what was not run keeps what it had."""
+    """Mean seconds of a case of each test, from `SHORT` on, lit's by path; what was not run keeps what it had."""
     by_test: defaultdict[str, list[float]] = defaultdict(list)
     for _, test, seconds in recorded(folder):
         suite, is_lit, path = test.partition(SUITE)
