@@ -1,6 +1,6 @@
 # make demo   train, compile and run a small network, on a machine that has Python and nothing else
 # make story  train a small language model, compile it, and let it continue a text; ten minutes
-# make check  100 seconds: lint, lit, types of what changed, and the unit tests near the change
+# make check  90 seconds: lint, types of what changed, and the lit and unit tests near the change with a share of the others
 # make test   eight minutes: lint, types, lit, unit tests, and a sample of what `make conformance` runs
 # make conformance   everything else: all cases against torch and the stock runtime, 500 random programs, 20,000 damaged
 #                    files, commands in processes of their own, and the documentation followed in a fresh environment
@@ -24,8 +24,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Hundreds of processes import the same files: each would compile them again where this is set.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo story check test conformance untyped lint types types-near stubs lit tests test-core cases random commands suites affected machines \
-	properties fuzz-quick walkthrough pages sweep docs bench fuzz mutants plans test-newest tosa-tools format regenerate clean
+.PHONY: demo story check test conformance untyped lint types types-near stubs lit tests test-core cases random commands suites affected \
+	machines lit-near properties fuzz-quick walkthrough pages sweep docs bench fuzz mutants plans test-newest tosa-tools format regenerate clean
 
 # Each part says how long it took, and records it: `python -m dev.parts` compares that with what it may take.
 RUN = @$(BIN)/python -m dev.parts $@
@@ -41,7 +41,7 @@ check: $(VENV)/.test
 	@$(MAKE) --no-print-directory --jobs 2 types-near untyped
 
 untyped: $(VENV)/.test
-	@$(MAKE) --no-print-directory --jobs 1 lint lit cases
+	@$(MAKE) --no-print-directory --jobs 1 lint lit-near cases
 
 test: $(VENV)/.test
 	@$(MAKE) --no-print-directory --jobs 2 lint types lit
@@ -70,6 +70,14 @@ LIT := $(BIN)/lit -sv test/lit -o
 
 lit: $(VENV)/.test | $(TIMES)
 	$(RUN) $(LIT) $(TIMES)/$@.lit.json --param warm
+
+# Of the lit tests, what takes LIT_SOON seconds of two cores: those near the change since BASE, and a share of the others.
+LIT_SOON := 12
+
+lit-near: $(VENV)/.test | $(TIMES)
+	$(BIN)/python -m dev.affected --json build/affected.json >/dev/null
+	$(RUN) $(LIT) $(TIMES)/$@.lit.json --param warm --param seconds=$$((2 * $(LIT_SOON))) --param affected=build/affected.json \
+	  --param turn=$$((0x$(COMMIT)))
 
 # As few of the lit tests as run every command with every verb and pass, in processes of their own.
 commands: $(VENV)/.test | $(TIMES)

@@ -4,7 +4,7 @@
     python -m dev.affected --base HEAD~3   since a commit
     python -m dev.affected --json FILE     for `pytest --affected FILE`
     python -m dev.affected --pages         the pages that changed, if nothing else did
-    python -m dev.affected --near          the test files near the change
+    python -m dev.affected --near          the test files of pytest near the change
     python -m dev.affected --sources       the typed files that changed, and those that import them
 
 The change is from the base to the working tree. The distance of a test is the number of imports to the nearest file
@@ -55,6 +55,7 @@ PACKAGES: Final = (
 )
 TYPED: Final = ("dev", "et_ops", "et_schema", "et_ir", "et_vm", "et_backends")
 TESTS: Final = ("test/unit/", "test/conformance/")
+LIT: Final = "test/lit/"
 FAR: Final = 3
 """The least distance of a test that is affected, but not near the change."""
 SETTINGS: Final = (".ci/", "Makefile", "constraints.txt", "pyproject.toml", "setup.py")
@@ -139,7 +140,9 @@ def _nodes(path: str, graph: Mapping[str, object], needed_by: Mapping[str, objec
     if not (place.suffix == ".py" and path.startswith("test/")):
         yield from read
     module = _module(path)
-    if place.suffix == ".py" and module in graph:
+    if path in graph:
+        yield path
+    elif place.suffix == ".py" and module in graph:
         yield module
     elif not is_documentation(path) and all(
         initializer(each.strip("/").replace("/", ".")) in graph for each in read
@@ -152,6 +155,8 @@ def _nodes(path: str, graph: Mapping[str, object], needed_by: Mapping[str, objec
 
 
 def _test_of(name: str) -> str | None:
+    if name.startswith(LIT):
+        return name
     path = _path(name)
     return path if path.startswith(TESTS) and PurePosixPath(path).name.startswith("test_") else None
 
@@ -217,7 +222,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--pages", action="store_true", help="print the pages that changed, if nothing else did"
     )
-    parser.add_argument("--near", action="store_true", help="print nothing but the paths of near test files")
+    parser.add_argument(
+        "--near", action="store_true", help="print nothing but the paths of near test files of pytest"
+    )
     parser.add_argument(
         "--sources", action="store_true", help="print the typed files that changed, and their users"
     )
@@ -237,14 +244,11 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     found = affected(ROOT, changed)
     if options.near:
-        print(*(path for path, effect in found.items() if effect.distance < FAR))
+        print(*(path for path, effect in found.items() if effect.distance < FAR and path.endswith(".py")))
         return 0
     print(
         f"# {len(changed)} paths differ from {base[:10] if base else 'nothing'}: {len(found)} test files affected"
     )
-    for path in changed:
-        if path.startswith("test/lit/"):
-            print(path, "changed", sep="\t")
     for path, effect in found.items():
         print(path, effect.distance, ", which ".join(effect.way[:-1]) or "changed", effect.way[-1], sep="\t")
     if options.json is not None:

@@ -24,6 +24,8 @@ __all__ = ["FOLDER", "PART", "main", "record", "recorded", "slowest", "table"]
 
 FOLDER: Final = Path(__file__).parents[1] / "build" / "durations"
 PART: Final = "PART"
+SUITE: Final = " :: "
+"""What lit has between the name of the suite and the path of a test in it."""
 LIT: Final = "lit.json"
 """Ending of the files that `lit -o` writes."""
 
@@ -56,11 +58,11 @@ def slowest(count: int, folder: Path = FOLDER) -> list[tuple[str, str, float]]:
 
 
 def table(folder: Path = FOLDER) -> dict[str, float]:
-    """Mean seconds of a case of each of pytest's tests, from `SHORT` on; what was not run keeps what it had."""
+    """Mean seconds of a case of each test, from `SHORT` on, lit's by path; what was not run keeps what it had."""
     by_test: defaultdict[str, list[float]] = defaultdict(list)
     for _, test, seconds in recorded(folder):
-        if "::" in test:
-            by_test[test.partition("[")[0]].append(seconds)
+        suite, is_lit, path = test.partition(SUITE)
+        by_test[f"test/lit/{path}" if is_lit else suite.partition("[")[0]].append(seconds)
     root = STORE.parents[1]
     found = read_durations() | {name: round(mean(each), 2) for name, each in by_test.items()}
     return {

@@ -2,7 +2,7 @@
 
 `imports` lists what one file imports. `dependencies` makes a graph of all files, tests included, which has also what no
 import statement says: modules that a table or a record names for `import_module`, entry points, commands, passes and
-backends that a test names, and folders and files that it reads.
+backends that a test names (lit tests in their RUN lines), and folders and files that it reads.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ INSTALLED_AS: Final = {"et_tools": "tools"}
 WORD: Final = re.compile(r"[A-Za-z_][\w.]*")
 NAME: Final = re.compile(r"[\w.-]+")
 COMMAND: Final = re.compile(r"et-[a-z]+")
+RUN: Final = re.compile(r"RUN:(.*)")
+SHELL_TESTS: Final = (".mlir", ".test")
+"""Endings of lit tests, which are nodes by their paths."""
 PLACE: Final = re.compile(r"\w[\w./ -]{0,100}")
 
 
@@ -160,8 +163,8 @@ def dependencies(root: Path, packages: Iterable[str], tests: str = "test") -> di
     """What each file depends on, by dotted names of paths from the root. A package's own file is `initializer` of it.
 
     An import counts 1, a module that a string names and fixtures 2, and a file of the tests that another uses 0. A file
-    that a test reads is its path from the root, a folder the same with a slash. Without a folder of `tests`, these are
-    left out.
+    that a test reads is its path from the root, a folder the same with a slash; a lit test is its path, too. Without a
+    folder of `tests`, these are left out.
     """
     files = modules(root, (*packages, tests) if tests else packages)
     found = {name: _read(path) for name, path in files.items()}
@@ -171,7 +174,12 @@ def dependencies(root: Path, packages: Iterable[str], tests: str = "test") -> di
             by_stem[name.rpartition(".")[2]].append(name)
     reader = _Reader(root, files, found, tests, by_stem)
     reader.find_plugins()
-    return {node: edges for name in files for node, edges in reader.edges(name)}
+    graph = {node: edges for name in files for node, edges in reader.edges(name)}
+    for path in sorted((root / tests / "lit").rglob("*")) if tests else ():
+        if path.suffix in SHELL_TESTS and "Inputs" not in path.parts:
+            lines = " ".join(RUN.findall(path.read_text(encoding="utf-8")))
+            graph[str(path.relative_to(root))] = list(dict.fromkeys(reader.called(lines)))
+    return graph
 
 
 @dataclass
@@ -281,13 +289,17 @@ class _Reader:
             if self._is_test(name):
                 if f"{text}.__main__" in self.files:
                     yield Edge(f"{text}.__main__", 1, "runs")
-                for word in NAME.findall(text):
-                    yield from (Edge(each, 1, f"names '{word}',") for each in self.plugins.get(word, ()))
-                for word in COMMAND.findall(text):
-                    command = f"tools.{word.replace('-', '_')}"
-                    if command in self.files:
-                        yield Edge(command, 1, "runs")
+                yield from self.called(text)
                 yield from self._place(name, text)
+
+    def called(self, text: str) -> Iterator[Edge]:
+        """Passes, backends and commands that a text names."""
+        for word in NAME.findall(text):
+            yield from (Edge(each, 1, f"names '{word}',") for each in sorted(self.plugins.get(word, ())))
+        for word in COMMAND.findall(text):
+            command = f"tools.{word.replace('-', '_')}"
+            if command in self.files:
+                yield Edge(command, 1, "runs")
 
     def _module(self, name: str, word: str, is_loader: bool) -> Iterator[Edge]:
         if word.endswith(".") and word.count(".") > 1:  # f"et_vm.kernels.portable.{family}"

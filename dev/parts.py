@@ -29,6 +29,7 @@ BUDGETS: Final = {
     "types": 300,
     "types-near": 90,
     "lit": 240,
+    "lit-near": 60,
     "cases": 90,
     "tests": 480,
     "test-core": 90,

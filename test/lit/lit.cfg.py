@@ -1,7 +1,8 @@
 """Configuration of the lit tests: text in, passes, text out, checked by FileCheck.
 
 Run one with `lit -v test/lit/passes/common/cse.mlir`; `--param warm` makes many fast, see `warm.py`;
-`--param cover` runs few that use everything, see `cover.py`.
+`--param cover` runs few that use everything, see `cover.py`;
+`--param seconds=S` a share after a change, see `share.py`.
 """
 
 import os
@@ -29,6 +30,15 @@ if "cover" in lit_config.params:  # noqa: F821
 
     folders.insert(0, warm.start(warm.TOOLS))
     config.test_format = cover.Cover(config.test_source_root, config.suffixes, config.excludes)  # noqa: F821
+if "seconds" in lit_config.params:  # noqa: F821
+    import share
+
+    paths = [
+        path
+        for path in Path(config.test_source_root).rglob("*")  # noqa: F821
+        if path.suffix in config.suffixes and not set(path.parts) & set(config.excludes)  # noqa: F821
+    ]
+    config.test_format = share.Share(folder, paths, lit_config.params)  # noqa: F821
 if "warm" in lit_config.params:  # noqa: F821
     import warm
 

@@ -52,6 +52,8 @@ FILES = {
     "test/unit/test_prose.py": "'''Says nothing of `lib.parts.a`.'''",
     "test/unit/test_page.py": "PAGE = ROOT / 'docs' / 'page.md'",
     "test/unit/test_pages.py": "PAGES = ROOT / 'docs'",
+    "test/lit/part.mlir": "// RUN: et-x -p a-part %s",
+    "test/lit/text.mlir": "// a-part",
     "docs/page.md": "",
     "docs/other.md": "",
 }
@@ -71,6 +73,7 @@ def distances(tree: Path, *changed: str) -> dict[str, int]:
     return {
         path.removeprefix("test/unit/test_").removesuffix(".py"): each.distance
         for path, each in found.items()
+        if path.endswith(".py")
     }
 
 
@@ -101,6 +104,16 @@ def test_fixtures_and_settings_are_of_all_tests(tree: Path) -> None:
     names = {Path(name).stem.removeprefix("test_") for name in FILES if name.startswith("test/unit/")}
     assert distances(tree, "test/conftest.py") == dict.fromkeys(names, 2)
     assert distances(tree, "Makefile", "lib/parts/a.py") == dict.fromkeys(names, FAR) | {"a": 1, "support": 1}
+
+
+def test_lit_tests(tree: Path) -> None:
+    """What RUN lines name counts, and nothing else of the text."""
+    assert affected(tree, ["lib/parts/b.py"], ("lib", "tools"))["test/lit/part.mlir"].distance == 1
+    found = affected(tree, ["lib/parts/c.py", "test/lit/text.mlir"], ("lib", "tools"))
+    assert {path: each.distance for path, each in found.items() if path.startswith("test/lit/")} == {
+        "test/lit/part.mlir": 2,
+        "test/lit/text.mlir": 0,
+    }
 
 
 def test_reasons(tree: Path) -> None:

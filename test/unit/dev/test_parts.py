@@ -94,7 +94,11 @@ def test_table_has_means_of_tests_that_there_are(folder: Path, monkeypatch: pyte
     durations.record(
         {f"{here}::test[1]": 1.0, f"{here}::test[2]": 2.0, f"{here}::short": 0.01, "gone.py::test": 1.0}
     )
+    (folder / "lit.lit.json").write_text(
+        json.dumps({"tests": [{"name": "x :: passes/common/cse.mlir", "elapsed": 7.5}]})
+    )
     found = durations.table(folder)
+    assert found["test/lit/passes/common/cse.mlir"] == 7.5
     assert found[f"{here}::test"] == 1.5
     assert not {f"{here}::short", "gone.py::test"} & set(found)
 
