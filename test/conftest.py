@@ -7,7 +7,13 @@ import gc
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["support.isolation", "support.seeds", "support.repetition", "support.durations", "support.selection"]
+pytest_plugins = [
+    "support.isolation",
+    "support.seeds",
+    "support.repetition",
+    "support.durations",
+    "support.selection",
+]
 
 # What fails on a machine that is busy says nothing about the code, and what fails once can be seen again.
 settings.register_profile(
