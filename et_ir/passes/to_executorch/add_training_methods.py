@@ -35,7 +35,7 @@ __all__ = ["AddTrainingMethodsPass"]
 
 @dataclass(frozen=True)
 class AddTrainingMethodsPass(ModulePass):
-    """Add the methods that tell gradients and parameters among results."""
+    """Add methods that number gradients and parameters."""
 
     name = "add-training-methods"
 

@@ -181,12 +181,21 @@ def test_a_layer_that_saw_no_data() -> None:
         quantize(nn.Linear(4, 2), (x,), "int8", calibration=[(x,), (x[:0],)])
 
 
-def test_layers_that_make_infinities() -> None:
+@pytest.mark.parametrize(
+    ("sign", "place"),
+    [
+        (-1.0, r"calibration data 0: NaN or infinity in 0 \(aten.linear"),
+        (1.0, r"'linear', which '1' reads, .* was not finite"),
+    ],
+    ids=["NaN behind them", "infinities behind them"],
+)
+def test_layers_that_make_infinities(sign: float, place: str) -> None:
     module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
     huge = torch.full((1, 3), 1e38)
     with torch.no_grad():
         module[0].weight.fill_(10.0)
-    with pytest.raises(QuantizationError, match=r"calibration data 0: NaN or infinity in 0 \(aten.linear"):
+        module[1].weight.copy_(torch.tensor([1.0, sign, 1.0]))
+    with pytest.raises(QuantizationError, match=place):
         quantize(module, (torch.ones(1, 3),), "int8", calibration=[(huge,)])
 
 
