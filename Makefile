@@ -72,7 +72,7 @@ lit: $(VENV)/.test | $(TIMES)
 	$(RUN) $(LIT) $(TIMES)/$@.lit.json --param warm
 
 # Of the lit tests, what takes LIT_SOON seconds of two cores: those near the change since BASE, and a share of the others.
-LIT_SOON := 12
+LIT_SOON := 24
 
 lit-near: $(VENV)/.test | $(TIMES)
 	$(BIN)/python -m dev.affected --json build/affected.json >/dev/null
