@@ -25,7 +25,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo story check test conformance untyped lint types types-near stubs lit tests test-core cases random commands suites affected \
-	machines lit-near properties fuzz-quick walkthrough pages sweep docs bench fuzz mutants plans test-newest tosa-tools format regenerate clean
+	machines lit-near properties fuzz-quick walkthrough pages sweep docs bench fuzz mutants plans test-newest tosa-tools clients format \
+	regenerate clean
 
 # Each part says how long it took, and records it: `python -m dev.parts` compares that with what it may take.
 RUN = @$(BIN)/python -m dev.parts $@
@@ -217,6 +218,16 @@ tosa-tools: $(TOSA_TOOLS)/.made
 $(TOSA_TOOLS)/.made:
 	$(PYTHON) -m venv $(TOSA_TOOLS)
 	$(TOSA_TOOLS)/bin/python -m pip install --quiet tosa-tools==2026.8.0
+	touch $@
+
+# Programs of others that read our files, in a folder of their own: they pin other versions of what the tests use, and work
+# with these. Tests that need them are skipped without it, and fail in CI.
+CLIENTS := .venv-clients
+
+clients: $(CLIENTS)/.made
+
+$(CLIENTS)/.made: test/conformance/clients.txt $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(CLIENTS) --requirement $<
 	touch $@
 
 format: $(VENV)/.test

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pytest
 import torch
+from clients import answer_of
 from language_models import ATTENTION, ENCODER_DECODERS, VOCABULARY, hf, random_encoder_decoder, random_model
 from support.language_model import model as random_llama
 from support.language_model import tokenizer
@@ -55,6 +56,20 @@ while len(tokens) < places and count:
 print(json.dumps([constants, tokens]))
 """
 """A runner as other packages have it: it reads constant methods, and takes the last of all logits."""
+OPTIMUM: Final = """
+import json, sys
+from executorch.extension.llm.custom_ops import custom_ops
+from executorch.extension.pybindings.portable_lib import _load_for_executorch
+from optimum.executorch.modeling import ExecuTorchModelForCausalLM
+from transformers import AutoConfig
+path, folder, tokens, count = sys.argv[1:]
+module = _load_for_executorch(path)
+runner = ExecuTorchModelForCausalLM({"model": module}, AutoConfig.from_pretrained(folder))
+found = runner.generate(json.loads(tokens), echo=True, max_seq_len=int(count))
+constants = [runner.max_cache_size, runner.max_batch_size, runner.dtype, runner.bos_token_id, runner.vocab_size]
+print(json.dumps([found, constants, runner.eos_token_ids]))
+"""
+"""The runner of `optimum-executorch`."""
 SOURCES: Final = """
 import json, sys
 import torch
@@ -115,28 +130,50 @@ def test_text_by_the_stock_runner(folder: Path, options: tuple[str, ...], tmp_pa
     assert json.loads(ran.stdout.splitlines()[-1]) == text
 
 
-def test_tokens_by_other_runners(folder: Path, tmp_path: Path) -> None:
-    path = tmp_path / "model.pte"
+@pytest.fixture(scope="module")
+def with_logits(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the logits of all tokens, and caches in the layout of `optimum-executorch`."""
+    path = tmp_path_factory.mktemp("logits") / "model.pte"
     command = Path(sys.executable).parent / "et-compile"
     options = ("--max-len", "48", "--max-prefill", "48", "--all-logits", "--custom-sdpa", "-q")
     subprocess.run([command, f"hf:{folder}", "-o", path, *options], check=True)
+    return path
+
+
+def _greedy(folder: Path, tokens: list[int], count: int) -> list[int]:
+    """Tokens and as many of the most probable that follow, without a cache."""
+    model = hf.AutoModelForCausalLM.from_pretrained(folder).eval()
+    with torch.no_grad():
+        for _ in range(count):
+            logits = model(torch.tensor([tokens]), use_cache=False).logits
+            tokens = [*tokens, int(logits[0, -1].argmax())]
+    return tokens
+
+
+def test_tokens_by_other_runners(folder: Path, with_logits: Path) -> None:
     tokens = TOKENS[0, :20].tolist()
     ran = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", OTHER, path, json.dumps(tokens), "12"],
+        [sys.executable, "-W", "ignore", "-c", OTHER, with_logits, json.dumps(tokens), "12"],
         capture_output=True,
         text=True,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
     constants, found = json.loads(ran.stdout.splitlines()[-1])
-    model = hf.AutoModelForCausalLM.from_pretrained(folder).eval()
-    config = model.config
+    config = hf.AutoConfig.from_pretrained(folder)
     head = config.hidden_size // config.num_attention_heads
     assert constants == [1, 6, head, config.num_key_value_heads, True, True]
-    with torch.no_grad():
-        for _ in range(12):
-            tokens.append(int(model(torch.tensor([tokens]), use_cache=False).logits[0, -1].argmax()))
-    assert found == tokens
+    assert found == _greedy(folder, tokens, 12)
+
+
+def test_tokens_by_the_runner_of_optimum(folder: Path, with_logits: Path) -> None:
+    tokens = TOKENS[0, :20].tolist()
+    found, constants, ends = answer_of(OPTIMUM, with_logits, folder, json.dumps(tokens), "32")
+    config = hf.AutoConfig.from_pretrained(folder)
+    assert constants == [48, 1, 6, config.bos_token_id, config.vocab_size]
+    wanted = _greedy(folder, tokens, 12)
+    until = next((at + 1 for at, token in enumerate(wanted) if at > 20 and token in ends), len(wanted))
+    assert found == wanted[:until]
 
 
 @pytest.mark.parametrize("family", ENCODER_DECODERS)
