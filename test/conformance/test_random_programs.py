@@ -30,9 +30,12 @@ def test_there_is_everything_in_them() -> None:
 
 
 @pytest.mark.slow
-def test_a_wrong_operator_is_found_and_nearly_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_operator_is_found_and_nearly_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As if the compiler took `tanh` for `sin`."""
     import property.check
+    from property.__main__ import run
     from property.build import build
 
     def wrong(node: Any) -> Any:
@@ -56,7 +59,9 @@ def test_a_wrong_operator_is_found_and_nearly_alone(monkeypatch: pytest.MonkeyPa
     assert "run with portable kernels" in found
     assert "aten.tanh.default" in found
     assert found.count(" = aten.") <= 12  # in Python and in MLIR
-    assert f"--first {program.seed}" in found
+    seeds = range(program.seed, program.seed + 1)
+    assert run(seeds, state=None, save=None, quiet=True, native=False, only=True) == 1
+    assert f"--first {program.seed} --count 1" in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_results_that_rounding_decides_are_not_compared() -> None:
