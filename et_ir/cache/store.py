@@ -1,8 +1,8 @@
 """A store of compiled results by content: a folder with one file for each.
 
-A file is named by the hash of its key, and starts with the hash of all that follows: the key's parts and facts as a line
-of JSON, then the contents. It appears complete, by renaming, and is never changed, so that processes, and machines that
-share the folder, need no locks. What is damaged, truncated or of another key is reported, and compiled again.
+A file is named by the hash of its key, and starts with the hash of all that follows: the key's parts and facts as a
+line of JSON, then the contents. It appears complete, by renaming, and is never changed, so that processes, and
+machines that share the folder, need no locks. What is damaged, truncated or of another key is reported, and compiled again.
 
     with caching(Store("build/cache")):
         program = to_edge_transform_and_lower(exported, partitioner=make_partitioner("native")).to_executorch()
@@ -96,9 +96,9 @@ class Statistics(NamedTuple):
 class Store:
     """A folder of results, which is made when the first is kept.
 
-    Of more than `limit` bytes, the results that were not used for the longest time are removed. What goes wrong with the
-    folder is logged as a warning, and costs the result, not the compilation. Raises `NotADirectoryError` for a file in
-    the place of the folder.
+    Of more than `limit` bytes, the results that were not used for the longest time are removed. What goes wrong with
+    the folder is logged as a warning, and costs the result, not the compilation. Raises `NotADirectoryError` for a
+    file in the place of the folder.
     """
 
     def __init__(self, folder: str | os.PathLike[str], limit: int = LIMIT):

@@ -1,7 +1,7 @@
 """Results of backends in a store of compilations: what they depend on, and their form there.
 
-The key of a result is the text of the partition with its locations, where the weights are hashes; the compile specs; the
-source of the backend's compiler; and versions. Locations in a result are kept as numbers of those of the program.
+The key of a result is the text of the partition with its locations, where the weights are hashes; the compile specs;
+the source of the backend's compiler; and versions. Locations in a result are kept as numbers of those of the program.
 """
 
 from __future__ import annotations
@@ -98,13 +98,12 @@ def _key(
     text = "\n".join(texts)
     if not details.holds_lines:
         text = _without_lines(text)
+    given = [[[(spec.key, spec.value) for spec in one] for one in ones] for ones in specs.values()]
     parts = {
         "program": _hash(_WEIGHT.sub("", text)),
         "weights": _hash("".join(_WEIGHT.findall(text))),
         "methods": json.dumps({method: len(ones) for method, ones in programs.items()}),
-        "settings": _hash(
-            repr([[[(spec.key, spec.value) for spec in one] for one in ones] for ones in specs.values()])
-        ),
+        "settings": _hash(repr(given)),
         "backend": f"{details.backend_id} {details.__module__}.{details.__qualname__}",
         "source of the backend": source,
         "machine": further,

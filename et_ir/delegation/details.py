@@ -94,8 +94,8 @@ class BackendDetails(ABC):
     (`et_ir.cache`) are of their versions.
     """
     holds_lines: ClassVar[bool] = True
-    """Whether its results may hold lines of the model's source, but for the debug handle map. Where they do not, results
-    that are kept hold when lines move.
+    """Whether its results may hold lines of the model's source, but for the debug handle map. Where they do not,
+    results that are kept hold when lines move.
     """
 
     def __init_subclass__(cls) -> None:
