@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Hundreds of processes import the same files: each would compile them again where this is set.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo story check test conformance lint types types-near stubs lit tests test-core cases random commands suites affected machines \
+.PHONY: demo story check test conformance untyped lint types types-near stubs lit tests test-core cases random commands suites affected machines \
 	properties fuzz-quick walkthrough pages sweep docs bench fuzz mutants plans test-newest tosa-tools format regenerate clean
 
 # Each part says how long it took, and records it: `python -m dev.parts` compares that with what it may take.
@@ -36,9 +36,12 @@ demo: $(VENV)/.demo
 story: $(VENV)/.story
 	$(BIN)/python -m examples.story
 
+# Types are one process, which takes as long as the rest.
 check: $(VENV)/.test
-	@$(MAKE) --no-print-directory --jobs 2 lint types-near lit
-	@$(MAKE) --no-print-directory cases
+	@$(MAKE) --no-print-directory --jobs 2 types-near untyped
+
+untyped: $(VENV)/.test
+	@$(MAKE) --no-print-directory --jobs 1 lint lit cases
 
 test: $(VENV)/.test
 	@$(MAKE) --no-print-directory --jobs 2 lint types lit

@@ -152,6 +152,16 @@ MEASUREMENTS: Final = (
         RUNTIME,
     ),
     Measurement(
+        "concurrency",
+        (
+            Column(3, "ratio", "time of a request, two in flight, to one at a time on two threads", 0.87),
+            Column(
+                6, "ratio", "p99 latency, two in flight, to the median of one at a time on two threads", 2.2
+            ),
+        ),
+        ("et_vm", "et_backends/native", "et_backends/codegen"),
+    ),
+    Measurement(
         "startup",
         (
             Column(

@@ -1,7 +1,8 @@
 """Growth of compilation: the time of each pass at 1,000 to 16,000 ops, as an exponent.
 
-    python -m bench.growth                          every shape, for the default target and for et-vm
+    python -m bench.growth                          every shape, on every route
     python -m bench.growth chain --sizes 1000 4000  one shape, other sizes
+    python -m bench.growth --routes native xnnpack  for these backends
 
 Time in proportion to the number of ops has the exponent 1, quadratic time 2: it is computed from the two largest sizes.
 Listed are the whole compilation and the passes that take more than 3 % of it. Goal: at most 1.15, for the search of
@@ -25,13 +26,21 @@ from bench.measure import print_table, progress, verdict
 from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.observer import Observer
 from et_ir.driver.stages import backend_stage, edge_stages, executorch_stage, run_stages
+from et_ir.passes.backend.lower_partitions import LowerPartitionsPass
+from et_ir.passes.backend.partition import PartitionPass
 from et_ir.text import parse_module
 from et_tools.reading import compiler_context
 
-__all__ = ["SEARCHES", "SHAPES", "compiled", "exponent"]
+__all__ = ["ROUTES", "SEARCHES", "SHAPES", "compiled", "exponent"]
 
 SIZES: Final = (1_000, 4_000, 16_000)
-TARGETS: Final = ("stock-1.5", "et-vm")
+ROUTES: Final[Mapping[str, tuple[str, str | None]]] = {
+    "stock": ("stock-1.5", None),
+    "et-vm": ("et-vm", None),
+    "xnnpack": ("stock-1.5", "xnnpack"),
+    "native": ("et-vm", "native"),
+}
+"""The target of each, and the backend that takes what it can."""
 GOAL: Final = 1.15
 SEARCH_GOAL: Final = 1.25
 SEARCHES: Final = frozenset({"reorder", "plan-memory"})
@@ -124,10 +133,12 @@ SHAPES: Final[Mapping[str, Callable[[int], str]]] = {
 """By name, the text at the ATen level of about as many ops as are asked for: what has made a pass quadratic."""
 
 
-def compiled(shape: str, size: int, target: str, observer: Observer) -> None:
-    """Compile a program of about `size` ops for a target."""
+def compiled(shape: str, size: int, route: str, observer: Observer) -> None:
+    """Compile a program of about `size` ops on one of `ROUTES`."""
+    target, backend = ROUTES[route]
     config = ExecutorchBackendConfig(target=target)
-    stages = [*edge_stages(EdgeCompileConfig()), backend_stage(), executorch_stage(config)]
+    delegating = () if backend is None else (PartitionPass(backend), LowerPartitionsPass())
+    stages = [*edge_stages(EdgeCompileConfig()), backend_stage(delegating), executorch_stage(config)]
     run_stages(parse_module(compiler_context(), SHAPES[shape](size)), stages, observer)
 
 
@@ -150,9 +161,9 @@ class _Times(Observer):
         self.by_pass[one.name] += time.process_time() - self._start
 
 
-def _times(shape: str, size: int, target: str) -> Mapping[str, float]:
+def _times(shape: str, size: int, route: str) -> Mapping[str, float]:
     times = _Times()
-    compiled(shape, size, target, times)
+    compiled(shape, size, route, times)
     return {**times.by_pass, TOTAL: sum(times.by_pass.values())}
 
 
@@ -168,16 +179,17 @@ def main() -> None:
     parser.add_argument(
         "--sizes", nargs="+", type=int, default=SIZES, metavar="N", help="ops, at least two sizes"
     )
+    parser.add_argument("--routes", nargs="+", choices=ROUTES, default=list(ROUTES), help="all unless given")
     args = parser.parse_args()
     unknown = [shape for shape in args.shapes if shape not in SHAPES]
     if unknown or len(args.sizes) < 2:
         parser.error(f"unknown shape '{unknown[0]}'" if unknown else "--sizes: two are needed")
     *_, smaller, larger = sizes = sorted(args.sizes)
     rows: list[list[str]] = []
-    runs = [(shape, target) for shape in args.shapes or SHAPES for target in TARGETS]
-    for shape, target in progress(runs, "growth"):
-        _times(shape, sizes[0], target)  # what is computed once in a process
-        found = {size: _times(shape, size, target) for size in sizes}
+    runs = [(shape, route) for shape in args.shapes or SHAPES for route in args.routes]
+    for shape, route in progress(runs, "growth"):
+        _times(shape, sizes[0], route)  # what is computed once in a process
+        found = {size: _times(shape, size, route) for size in sizes}
         for name in sorted(found[larger], key=lambda name: -found[larger][name]):
             if found[larger][name] < SHARE * found[larger][TOTAL] or not found[smaller].get(name):
                 continue
@@ -185,7 +197,7 @@ def main() -> None:
             rows.append(
                 [
                     shape,
-                    target,
+                    route,
                     name,
                     *(f"{found[size].get(name, 0) / size * 1e6:.1f}" for size in sizes),
                     f"{grows:.2f}",
@@ -193,7 +205,7 @@ def main() -> None:
                 ]
             )
     print_table(
-        ["shape", "target", "pass", *(f"µs/op at {size:,}" for size in sizes), "exponent", "goal"], rows
+        ["shape", "route", "pass", *(f"µs/op at {size:,}" for size in sizes), "exponent", "goal"], rows
     )
 
 

@@ -121,10 +121,13 @@ API = (
     ApiPage(
         "runtime",
         "Runtime",
-        "`Runtime`, `Program`, `Method`, errors, bundled programs",
+        "`Runtime`, `Program`, `Method`, requests, errors, bundled programs",
         "et_vm.runtime",
         {
-            "et_vm.runtime": ("Runtime", "Program", "Method", "MethodMeta", "TensorInfo", "Verification"),
+            "et_vm.runtime": (
+                *("Runtime", "Program", "Method", "Executor", "Request", "MethodMeta", "TensorInfo"),
+                "Verification",
+            ),
             "et_schema.errors": ("ExecutorchError",),
             "et_vm.devtools.bundled": (
                 *("BundledProgram", "MethodTestCase", "MethodTestSuite", "bundle"),

@@ -8,6 +8,7 @@ that does not, it does so in a function, and the command says what to install:
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -37,6 +38,8 @@ BUILD: Final = "tools.vm_build"
 """The verb that makes a runtime for microcontrollers, where programs are compiled for them."""
 BUILT_FROM: Final = "et_vm.micro"
 """The package of that verb, of which others need a part."""
+READ_AS_THEY_ARE: Final = (".py", ".typed")
+"""The suffixes of files that Python and its tools read; the others are compressed, for `et_ops.data_files`."""
 _OWN_NAME: Final = "NAME: str = PROJECT\n", "NAME: str = RUNTIME\n"
 """The line of `et_schema/distribution.py` that differs."""
 
@@ -99,11 +102,14 @@ def write_sources(root: Path, folder: Path) -> None:
     patterns = project["tool"]["setuptools"]["package-data"]["*"]
     installed = {package: name for name, package in INSTALLED_AS.items()}
     shipped = runtime_modules(root)
-    for file in (*shipped.values(), *_tables(set(shipped.values()), patterns)):
+    for file in (*shipped.values(), *_data_files(set(shipped.values()), patterns)):
         package, *rest = file.relative_to(root).parts
         copy = folder.joinpath(installed.get(package, package), *rest)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, copy)
+        if file.suffix in READ_AS_THEY_ARE:
+            shutil.copyfile(file, copy)
+        else:
+            copy.with_name(f"{copy.name}.gz").write_bytes(gzip.compress(file.read_bytes(), mtime=0))
     distribution = folder / "et_schema" / "distribution.py"
     text = distribution.read_text(encoding="utf-8")
     assert text.count(_OWN_NAME[0]) == 1
@@ -117,13 +123,13 @@ def write_sources(root: Path, folder: Path) -> None:
         },
         **_metadata(project["project"], own["project"], shipped),
         "tool.setuptools.packages.find": {"include": [f"{package}*" for package in _tops(folder)]},
-        "tool.setuptools.package-data": {"*": patterns},
+        "tool.setuptools.package-data": {"*": [*patterns, "*.gz"]},
     }
     lines = [line for name, table in built.items() for line in (f"[{name}]", *_toml(table), "")]
     (folder / "pyproject.toml").write_text("\n".join(lines), encoding="utf-8")
 
 
-def _tables(modules: set[Path], patterns: Iterable[str]) -> Iterator[Path]:
+def _data_files(modules: set[Path], patterns: Iterable[str]) -> Iterator[Path]:
     """The data files beside modules, but for those of another module of the same name."""
     for folder in sorted({module.parent for module in modules}):
         for file in sorted(folder.iterdir()):

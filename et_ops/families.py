@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from et_ops.data_files import text_of
+
 __all__ = ["families", "family_of"]
 
 
@@ -16,7 +18,7 @@ def families() -> dict[str, tuple[str, ...]]:
     """
     found: dict[str, tuple[str, ...]] = {}
     family = ""
-    for line in Path(__file__).with_name("families.txt").read_text(encoding="utf-8").splitlines():
+    for line in text_of(Path(__file__).with_name("families.txt")).splitlines():
         if line.startswith("["):
             family = line[1:-1]
         elif not line.startswith("#"):

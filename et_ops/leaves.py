@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from et_ops.data_files import text_of
+
 __all__ = ["LEAVES", "RUNTIME_NAMESPACES"]
 
 RUNTIME_NAMESPACES: Final = ("quantized_decomposed", "torchvision")
@@ -16,7 +18,7 @@ RUNTIME_NAMESPACES: Final = ("quantized_decomposed", "torchvision")
 def _read() -> dict[str, str]:
     found: dict[str, str] = {}
     reason = ""
-    for line in Path(__file__).with_name("leaves.txt").read_text(encoding="utf-8").splitlines():
+    for line in text_of(Path(__file__).with_name("leaves.txt")).splitlines():
         if line.startswith("["):
             reason = line[1:-1]
         elif not line.startswith("#"):

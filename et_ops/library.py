@@ -14,6 +14,8 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from et_ops.conventions import is_in_place
+from et_ops.data_files import text_of
 from et_ops.fact import Facts
 from et_ops.families import family_of
 from et_ops.leaves import LEAVES, RUNTIME_NAMESPACES
@@ -22,7 +24,16 @@ from et_ops.schema import Schema, namespace_of, parse_schema, without_namespace
 if TYPE_CHECKING:
     from et_ops.inference.meta import Rule
 
-__all__ = ["EXTRA", "OPERATORS", "SNAPSHOT", "Operator", "copying_name", "operator", "operator_of_kernel"]
+__all__ = [
+    "EXTRA",
+    "OPERATORS",
+    "SNAPSHOT",
+    "Operator",
+    "copying_name",
+    "hidden_state",
+    "operator",
+    "operator_of_kernel",
+]
 
 _NO_FACTS: Final = Facts()
 SNAPSHOT: Final = Path(__file__).with_name("schemas.txt")
@@ -193,7 +204,7 @@ class Operator:
 
 @cache
 def _kernels() -> frozenset[str]:
-    lines = _KERNELS.read_text(encoding="utf-8").splitlines()
+    lines = text_of(_KERNELS).splitlines()
     return frozenset(name for line in lines if not line.startswith("#") for name in line.split())
 
 
@@ -213,7 +224,7 @@ class _Library(Mapping[str, Operator]):
     def _lines(self) -> dict[str, str]:
         found: dict[str, str] = {}
         for path in (SNAPSHOT, EXTRA):
-            for line in path.read_text(encoding="utf-8").splitlines():
+            for line in text_of(path).splitlines():
                 if not line.startswith("#"):
                     found[line[: line.index("(")].replace("::", ".", 1)] = line
         return found
@@ -259,3 +270,35 @@ def operator_of_kernel(kernel: str) -> Operator | None:
     """The record of the operator that a kernel computes, by the name that files give it: `aten::add.out`."""
     name = _by_kernel().get(kernel)
     return None if name is None else OPERATORS[name]
+
+
+_STATELESS: Final = frozenset(
+    {
+        "dim_order_ops",
+        "et_copy",
+        "executorch_prim",
+        "grouped",
+        "integer",
+        "llama",
+        "quantized_decomposed",
+        "torchvision",
+    }
+)
+"""Namespaces, beside torch's, whose kernels keep nothing between calls and draw no random numbers."""
+
+
+@cache
+def hidden_state(kernel: str) -> str | None:
+    """What a kernel shares with others beside its arguments, in words; None for one that shares nothing: its calls may
+    run at the same time as others. What torch's kernels without a record draw is not known.
+    """
+    namespace, _, name = kernel.partition("::")
+    if namespace in _STATELESS:
+        return None
+    if namespace != "aten":
+        return "an operator of a library that may keep something"
+    known = operator_of_kernel(kernel)
+    if known is None and is_in_place(kernel):
+        functional = name.replace("_.", ".").removesuffix("_")
+        known = OPERATORS.get(functional)
+    return None if known is not None and not known.is_random else "the random generator"

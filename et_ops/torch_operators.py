@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from et_ops.conventions import is_in_place
+from et_ops.data_files import text_of
 from et_ops.dtypes import BY_NAME, DType
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch
 from et_ops.library import OPERATORS, Operator, operator_of_kernel
@@ -52,7 +53,7 @@ TORCH_NAMESPACES: Final = frozenset({
 def _unchecked() -> dict[str, str]:
     found: dict[str, str] = {}
     reason = ""
-    for line in Path(__file__).with_name("unchecked.txt").read_text(encoding="utf-8").splitlines():
+    for line in text_of(Path(__file__).with_name("unchecked.txt")).splitlines():
         if line.startswith("["):
             reason = line[1:-1]
         elif not line.startswith("#"):

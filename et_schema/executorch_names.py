@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from et_ops.data_files import text_of
 from et_schema.diagnostics import did_you_mean
 
 __all__ = ["NotHere", "Row", "missing_name", "option_message", "option_row", "rows"]
@@ -76,7 +77,7 @@ def rows() -> tuple[Row, ...]:
     """The rows of the table."""
     import tomllib  # after a mistake only: starting is part of the time that a run takes
 
-    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    text = text_of(Path(__file__).with_suffix(".toml"))
     made: list[Row] = []
     for row in tomllib.loads(text)["rows"]:
         fields: dict[str, Any] = {**row, "options": tuple(row.get("options", ()))}

@@ -1,12 +1,13 @@
-"""Names of constants, beside their tensors.
+"""Names of inputs and constants.
 
 Upstream's schema has a name in `Tensor.extra_tensor_info`, but viewers do not open files in which constants have that
-table (Netron 9.3). So the names are named data, which other readers leave alone: JSON, by method the values that are
-constants and the name of each.
+table (Netron 9.3), and it makes state of what is planned. So the names are named data, which other readers leave
+alone: JSON, by method the values that are inputs or constants and the name of each.
 
-    {"forward": [[3, "fc.weight"], [4, "fc.bias"]]}
+    {"forward": [[0, "x"], [3, "fc.weight"], [4, "fc.bias"]]}
 
-`apply_names` puts them where the schema has them, so that whoever looks at a decoded file finds a name in one place.
+`apply_names` puts those of constants where the schema has them and those of inputs beside the tables, so that whoever
+looks at a decoded file finds a name in one place.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["KEY", "Names", "apply_names", "decode", "encode"]
 
 KEY: Final = "et_ir.names"
-"""The named data that holds the names of all methods' constants."""
+"""The named data that holds the names of all methods' inputs and constants."""
 
 _TENSOR: Final = KernelTypes.__args__.index(Tensor) + 1
 
 Names: TypeAlias = Mapping[str, Sequence[tuple[int, str]]]
-"""By method the values that are constants, in ascending order, with their names."""
+"""By method the values that are inputs or constants, in ascending order, with their names."""
 
 
 def encode(names: Names) -> bytes:
@@ -71,17 +72,17 @@ def _method(method: str, table: Any) -> list[tuple[int, str]]:
 
 
 def apply_names(pte: PteFile, problems: Problems = FIRST) -> NamedData | None:
-    """Give the constants of a file the names that its named data has for them, as `fully_qualified_name`; the entry
-    they are from.
+    """Give the constants of a file the names that its named data has for them, as `fully_qualified_name`, and the file
+    those of its inputs, as `PteFile.input_names`; the entry they are from.
 
-    Raises `InvalidFile`, or reports it, for names that cannot be read, or are of what is no constant; then none is
-    given.
+    Raises `InvalidFile`, or reports it, for names that cannot be read, or are of what is neither; then none is given.
     """
     for index, entry in enumerate(pte.program.named_data):
         if entry.key != KEY or id(entry) in pte.malformed:
             continue
         try:
-            found = _named_tensors(pte, decode(pte.segments[entry.segment_index]))
+            names = decode(pte.segments[entry.segment_index])
+            found = _named_tensors(pte, names)
         except ValueError as error:
             problems.add(InvalidFile(f"names: {error}", where=f"named_data[{index}]"))
             return None
@@ -91,6 +92,11 @@ def apply_names(pte: PteFile, problems: Problems = FIRST) -> NamedData | None:
                     _name(values[at], name)
             else:
                 values.amend(named, _name)
+        for plan in pte.program.execution_plan:
+            given = dict(names.get(plan.name, ())) if id(plan) not in pte.malformed else {}
+            of_inputs = tuple(given.get(value, "") for value in plan.inputs)
+            if any(of_inputs):
+                pte.input_names[plan.name] = of_inputs
         return entry
     return None
 
@@ -114,8 +120,11 @@ def _named_tensors(pte: PteFile, names: Names) -> list[tuple[list[EValue] | Tabl
             raise ValueError(f"no method {method!r}")
         values = cast("list[EValue] | Tables[EValue]", plans[method].values)
         plain = set[int]() if isinstance(values, list) else _plain_constants(values)
+        inputs = set(plans[method].inputs)
         named: dict[int, str] = {}
         for index, name in pairs:
+            if index in inputs:
+                continue
             if index in plain:
                 named[index] = name
                 continue
@@ -127,7 +136,9 @@ def _named_tensors(pte: PteFile, names: Names) -> list[tuple[list[EValue] | Tabl
             ):
                 if pte.malformed:
                     continue
-                raise ValueError(f"value {index} of {method!r} is not a constant in the file")
+                raise ValueError(
+                    f"value {index} of {method!r} is neither an input nor a constant in the file"
+                )
             info = value.extra_tensor_info
             if info is not None and info.fully_qualified_name not in ("", name):
                 raise ValueError(

@@ -95,6 +95,8 @@ class PteFile:
     `locations` (only with `read_pte(locate=True)`) maps `id(table)` of every table of `program` to
     its path and byte. `program.segments[i]` describes `segments[i]`. `malformed` (only with problems that
     are collected) are the ids of the tables that say nothing because they, or what they point to, could not be read.
+    `input_names` are, by method, the names of its inputs in order, "" for one without, where the file has names and
+    `et_schema.names.apply_names` has read them.
     """
 
     program: Program
@@ -102,6 +104,9 @@ class PteFile:
     header: ExtendedHeader | None
     locations: dict[int, TableLocation] | None = None
     malformed: set[int] = field(default_factory=set[int])
+    input_names: dict[str, tuple[str, ...]] = field(
+        default_factory=dict[str, "tuple[str, ...]"], compare=False
+    )
 
     def constant(self, index: int, nbytes: int) -> memoryview:
         """The first `nbytes` bytes of the constant `index` (`Tensor.data_buffer_idx`, from 1).

@@ -213,6 +213,11 @@ class Backend(ABC):
         del handle
         return {}
 
+    def keeps_state(self, handle: Handle) -> bool:
+        """Whether executions of a handle leave something to the next: requests of the method execute one at a time."""
+        del handle
+        return False
+
     def work_report(self, handle: Handle) -> Sequence[PartWork]:
         """The work of the parts that events are of, in the shapes of the last call; empty where it is not known."""
         del handle

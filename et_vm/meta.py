@@ -5,6 +5,8 @@ Method names are those of upstream's Python bindings.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from et_schema.errors import Error, ExecutorchError
 from et_schema.html_table import html_table
 from et_schema.program import ExecutionPlan, Tensor, TensorShapeDynamism
@@ -51,7 +53,7 @@ class TensorInfo:
         return tensor_bytes(self._table)
 
     def name(self) -> str:
-        """Module path of a buffer or parameter, empty for others."""
+        """Name of an input, module path of a buffer or parameter; empty where the file has none."""
         return self._name
 
     def __repr__(self) -> str:
@@ -62,10 +64,12 @@ class TensorInfo:
 class MethodMeta:
     """Inputs, outputs, attributes and memory of one method."""
 
-    __slots__ = ("_attribute_registers", "_attributes", "_plan")
+    __slots__ = ("_attribute_registers", "_attributes", "_input_names", "_plan")
 
-    def __init__(self, plan: ExecutionPlan) -> None:
+    def __init__(self, plan: ExecutionPlan, input_names: Sequence[str] = ()) -> None:
+        """`input_names` are the file's names of the inputs, if it has any."""
         self._plan = plan
+        self._input_names = dict(zip(plan.inputs, input_names, strict=True)) if input_names else {}
         self._attributes: list[TensorInfo] = []
         self._attribute_registers: dict[str, int] = {}
         for register, value in enumerate(plan.values):
@@ -116,6 +120,13 @@ class MethodMeta:
         """Of an input. Raises ExecutorchError(InvalidArgument) when it does not exist or is no tensor."""
         return self._tensor(self._plan.inputs, index, "input")
 
+    def input_name(self, index: int) -> str:
+        """Name of an input, empty where the file has none. Raises ExecutorchError(InvalidArgument) when it does not
+        exist.
+        """
+        self._value(self._plan.inputs, index, "input")
+        return self._input_names.get(self._plan.inputs[index], "")
+
     def output_tensor_meta(self, index: int) -> TensorInfo:
         """Of an output. Raises ExecutorchError(InvalidArgument) when it does not exist or is no tensor."""
         return self._tensor(self._plan.outputs, index, "output")
@@ -153,7 +164,7 @@ class MethodMeta:
         return any(delegate.id == backend_id for delegate in self._plan.delegates)
 
     def signature(self) -> str:
-        """Name and types in one line: `forward(float32[2, 4]) -> (float32[2, 3])`."""
+        """Names and types in one line: `forward(x: float32[2, 4]) -> (float32[2, 3])`."""
         inputs, outputs = (
             ", ".join(self._type(register) for register in registers)
             for registers in (self._plan.inputs, self._plan.outputs)
@@ -162,9 +173,11 @@ class MethodMeta:
 
     def _type(self, register: int) -> str:
         table = self._plan.values[register].val
+        name = self._input_names.get(register)
+        prefix = f"{name}: " if name else ""
         if not isinstance(table, Tensor):
-            return type(table).__name__
-        return f"{table.scalar_type.torch_name}[{', '.join(map(str, table.sizes))}]"
+            return f"{prefix}{type(table).__name__}"
+        return f"{prefix}{table.scalar_type.torch_name}[{', '.join(map(str, table.sizes))}]"
 
     def _value(self, registers: list[int], index: int, what: str) -> object:
         if not 0 <= index < len(registers):
@@ -179,8 +192,11 @@ class MethodMeta:
                 f"{what} {index} is a {type(table).__name__}, not a Tensor",
                 where=self._plan.name,
             )
+        return TensorInfo(table, self._name(registers[index], table))
+
+    def _name(self, register: int, table: Tensor) -> str:
         extra = table.extra_tensor_info
-        return TensorInfo(table, "" if extra is None else extra.fully_qualified_name)
+        return self._input_names.get(register) or ("" if extra is None else extra.fully_qualified_name)
 
     def _no_such(self, what: str, index: int, count: int) -> ExecutorchError:
         return ExecutorchError(
@@ -198,11 +214,14 @@ class MethodMeta:
         for label, register in slots:
             table = self._plan.values[register].val
             if isinstance(table, Tensor):
-                name = "" if table.extra_tensor_info is None else table.extra_tensor_info.fully_qualified_name
-                info = TensorInfo(table, name)
+                info = TensorInfo(table, self._name(register, table))
                 shape = ", ".join(map(str, info.sizes()))
                 rows.append(
-                    (f"{label} {name}".strip(), f"{info.dtype().torch_name} [{shape}]", f"{info.nbytes():,}")
+                    (
+                        f"{label} {info.name()}".strip(),
+                        f"{info.dtype().torch_name} [{shape}]",
+                        f"{info.nbytes():,}",
+                    )
                 )
             else:
                 rows.append((label, type(table).__name__, ""))

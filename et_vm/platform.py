@@ -5,6 +5,7 @@ Replace it by passing another one to `load_program`.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -38,17 +39,20 @@ class Platform:
         *,
         memory_limit: int | None = None,
         work_limit: int | None = None,
+        threads: int | None = None,
     ) -> None:
         """Messages below `log_level` are dropped.
 
         `memory_limit` is how many bytes there may be at one time of what `allocate` returned and
         `reserve` counted: arenas, tensors that nobody planned, working memory of kernels and data derived from
         constants, of all programs that are loaded with this platform. `work_limit` is how many units of work one
-        execution may take (`et_vm.work`).
+        execution may take (`et_vm.work`). `threads` is on how many threads the chains of a method run, the caller's
+        among them: as many as there are processors unless given.
         """
         self.log_level = log_level
         self.memory_limit = memory_limit
         self.work_limit = work_limit
+        self.threads = processors() if threads is None else threads
         self._allocated = 0
         # Memory is given back in the middle of whatever runs when its last user goes.
         self._lock = threading.RLock()
@@ -114,6 +118,11 @@ class Platform:
     def _release(self, nbytes: int) -> None:
         with self._lock:
             self._allocated -= nbytes
+
+
+def processors() -> int:
+    """The number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Reservation:

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from et_schema.diagnostics import did_you_mean
@@ -177,16 +178,19 @@ class Program:
                 instructions = self._verifier.verify_plan(index)
                 assert instructions is not None  # else it has raised
                 plan = self.pte.program.execution_plan[index]
-                flow = Flow(plan, instructions, f"execution_plan[{index}]")
+                where = f"execution_plan[{index}]"
+                flow = Flow(plan, instructions, where)
                 flow.check()
-                known = self._facts[index] = PlanFacts(self.pte, plan, flow)
+                known = PlanFacts(self.pte, plan, flow)
+                known.check_chains(where)
+                self._facts[index] = known
         return known
 
     def method_meta(self, name: str) -> MethodMeta:
         """Inputs, outputs and memory of a method. Raises ExecutorchError(InvalidArgument) for an unknown
         name.
         """
-        return MethodMeta(self.plan(name))
+        return MethodMeta(self.plan(name), self.pte.input_names.get(name, ()))
 
     def new_memory(self, names: Sequence[str] | None = None, *, poison: bool = False) -> MemoryManager:
         """Fresh arenas that are large enough for each of the methods `names` (all by default).
@@ -267,6 +271,18 @@ class Program:
 
         index = self.plan_index(name)
         self.check_unchanged()
+        another = partial(
+            self.load_method,
+            name,
+            kernels=kernels,
+            backends=backends,
+            tracer=tracer,
+            poison=poison,
+            external=external,
+            instruction_limit=instruction_limit,
+            meter=meter,
+            native=native,
+        )
         if isinstance(external, DataFiles):
             external.check(self.pte)
         return Method(
@@ -284,4 +300,5 @@ class Program:
             instruction_limit=instruction_limit,
             meter=meter,
             native=native,
+            another=another,
         )

@@ -35,13 +35,16 @@ from et_vm.tracer import EventTracer
 
 if TYPE_CHECKING:
     from et_vm.devtools.etdump import ETDumpTracer
+    from et_vm.run.requests import Executor, Request
 
 __all__ = [
     "BackendRegistry",
+    "Executor",
     "Method",
     "MethodMeta",
     "OperatorRegistry",
     "Program",
+    "Request",
     "Runtime",
     "TensorInfo",
     "Verification",
@@ -52,6 +55,11 @@ _LOAD_PROGRAM: Final = "Runtime.get().load_program('model.pte')"
 
 
 def __getattr__(name: str) -> object:
+    if name in ("Executor", "Request"):
+        # Imported when it is asked for because starting is part of the time that a run takes.
+        from et_vm.run import requests
+
+        return getattr(requests, name)
     from et_schema.executorch_names import missing_name
 
     raise missing_name(__name__, name, __all__)
@@ -243,6 +251,20 @@ class Runtime:
             for registry in self._libraries.values():
                 kernels(registry)
             self._added.append(kernels)
+
+    @called_as("called as Runtime.get().executor(threads=2)")
+    def executor(self, *, threads: int = 1, in_flight: int | None = None, ordered: bool = False) -> Executor:
+        """What executes requests of methods, up to `threads` of them at once, each in arenas of its own: a context
+        manager with `submit(method, inputs)`. At most `in_flight` requests wait, execute, or have a result whose turn
+        has not come; as many as there are threads unless given. With `ordered`, requests are done in the order in which
+        they were made. `threads` of a runtime are those of one execution.
+
+        Raises ExecutorchError(InvalidArgument) for numbers below 1, and for too many threads.
+        """
+        # Imported here because starting is part of the time that a run takes.
+        from et_vm.run.requests import Executor
+
+        return Executor(threads, in_flight, ordered=ordered)
 
     @called_as(f"called as {_LOAD_PROGRAM}")
     def load_program(

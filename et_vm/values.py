@@ -95,6 +95,17 @@ def layout_of(sizes: tuple[int, ...], dim_order: tuple[int, ...], itemsize: int)
     )
 
 
+class Binding(NamedTuple):
+    """What `Tensor.rebind` puts back: the bytes of a tensor, and its shape on them."""
+
+    storage: Array
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    capacity_bytes: int
+    array: Array
+    version: int
+
+
 class Tensor:
     """A tensor register: type, current shape, layout, and a numpy view of the bytes it lives in.
 
@@ -102,7 +113,7 @@ class Tensor:
     tensor is an ordinary strided array to numpy. `storage` is the flat `uint8` view of the tensor's
     whole capacity; both are missing until the tensor has data, and reading `array` before that raises
     InvalidState. `version` changes, to a number no other tensor has had, whenever `array` is replaced:
-    a step prepared for a set of versions is valid as long as they are current.
+    a step prepared for a set of versions is valid as long as they are current, and again once they are.
     """
 
     __slots__ = (
@@ -234,6 +245,25 @@ class Tensor:
             self.storage = None
             del self.array
             self.version = VERSIONS.next()
+
+    @property
+    def binding(self) -> Binding | None:
+        """The bytes and the shape now; None without data."""
+        if self.storage is None:
+            return None
+        return Binding(self.storage, self.sizes, self.strides, self.capacity_bytes, self.array, self.version)
+
+    def rebind(self, binding: Binding | None) -> None:
+        """Put back what `binding` of this tensor was, with the version that it had: the same view of the same bytes."""
+        if binding is None:
+            self.unbind()
+        elif self.version != binding.version:
+            self.storage, self.sizes, self.strides, self.capacity_bytes, self.array, self.version = binding
+
+    @property
+    def grows(self) -> bool:
+        """Whether `resize` may give the tensor other bytes."""
+        return self._allocate is not None
 
     def resize(self, sizes: Sequence[int]) -> None:
         """Give the tensor the shape `sizes`; a no-op when it already has it.

@@ -50,6 +50,7 @@ def executorch_config(args: argparse.Namespace) -> ExecutorchBackendConfig:
         alloc_graph_input=not args.no_plan_inputs,
         alloc_graph_output=not args.no_plan_outputs,
         check_plan=args.check_plan,
+        chains=args.chains,
         memory=args.memory,
         pins=_memory_pins(args),
         caller_memory=_caller_memory(args),

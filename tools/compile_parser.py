@@ -280,7 +280,14 @@ def _add_runtime_options(add: _Add) -> None:
 
 
 def _add_memory_options(add: _Add) -> None:
-    """Add the options of memory planning."""
+    """Add the options of memory planning, and of what may use memory at the same time."""
+    add(
+        "--chains",
+        type=positive_number,
+        default=1,
+        metavar="N",
+        help="cut methods into chains that et-vm runs on up to N threads at a time, where that pays (default: 1)",
+    )
     add(
         "--memory-planning",
         default="best",

@@ -36,6 +36,8 @@ class Measurement:
     """Bytes of the arenas."""
     resident: int | None
     """The most bytes that the process has had until the end of the executions."""
+    kept_state: tuple[str, ...] = ()
+    """What keeps requests of the method from executing at once."""
     untraced: Times | None = None
     """Times of executions without tracing, which took turns with the traced ones, if they were asked for."""
 
@@ -56,6 +58,7 @@ class Measurement:
             "planned_bytes": self.planned,
             "peak_resident_bytes": self.resident,
             "peak": None if peak is None else peak.json(),
+            "kept_state": list(self.kept_state),
             "rows": [row.json(peak) for row in groups or self.profile.rows],
         }
 
@@ -106,7 +109,9 @@ def measure(
     profile = Profile(loaded, recorder.runs[warmup:], places)
     # Here, before the peak of the machine is measured: that takes more memory than many programs.
     times = Times.of(untraced[warmup:]) if overhead else None
-    return Measurement(method, profile, recorder, planned, peak_resident_bytes(), times)
+    return Measurement(
+        method, profile, recorder, planned, peak_resident_bytes(), loaded.kept_state, untraced=times
+    )
 
 
 def measure_as_told(
@@ -152,6 +157,7 @@ def _usual_threads() -> int:
     """The threads that numpy's BLAS takes: those of its environment variables, else a thread a processor."""
     import os
 
+    from et_vm.platform import processors
+
     given = next(filter(None, map(os.environ.get, ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"))), "")
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(int(given), processors) if given.isdecimal() and int(given) else processors
+    return min(int(given), processors()) if given.isdecimal() and int(given) else processors()

@@ -122,6 +122,12 @@ def run_options(parser: CommandParser) -> None:
         "--repeat", type=positive_number, metavar="N", help="execute N times and print the latency"
     )
     also_called(repeat, *_REPETITIONS)
+    parser.add_argument(
+        "--in-flight",
+        type=positive_number,
+        metavar="N",
+        help="with --repeat: N executions at once, each in memory of its own; print throughput and latency",
+    )
     _add(
         parser,
         "--kernels",
@@ -362,6 +368,7 @@ def compare_options(parser: CommandParser) -> None:
     bound = parser.add_argument(
         "--bound",
         type=tolerance,
+        metavar="NUMBER",
         help="largest difference relative to the largest magnitude (default: by element type, 1e-4 for float32)",
     )
     also_called(bound, "rtol", "atol", "tolerance", "threshold")
@@ -432,10 +439,18 @@ def bundle_options(parser: CommandParser) -> None:
 def verify_options(parser: CommandParser) -> None:
     """Add the options of `et-vm verify`."""
     parser.add_argument(
-        "--rtol", type=tolerance, default=1e-5, help="relative tolerance of floats (default: 1e-5)"
+        "--rtol",
+        type=tolerance,
+        default=1e-5,
+        metavar="NUMBER",
+        help="relative tolerance of floats (default: 1e-5)",
     )
     parser.add_argument(
-        "--atol", type=tolerance, default=1e-8, help="absolute tolerance of floats (default: 1e-8)"
+        "--atol",
+        type=tolerance,
+        default=1e-8,
+        metavar="NUMBER",
+        help="absolute tolerance of floats (default: 1e-8)",
     )
     _add(
         parser,

@@ -194,6 +194,11 @@ def _heading(measured: Measurement, peak: MachinePeak | None) -> list[str]:
         *([] if measured.untraced is None else [_overhead(measured.untraced, profile)]),
         f"load ms    {phases}",
         f"memory     {', '.join(sizes) or 'none'}",
+        *(
+            [f"requests   one at a time because of {' and '.join(measured.kept_state)}"]
+            if measured.kept_state
+            else []
+        ),
     ]
     if peak is not None:
         caches, memory = peak.bandwidths[0][1] / 1e9, peak.bandwidths[-1][1] / 1e9

@@ -7,9 +7,10 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,10 +23,13 @@ from et_tools.vm_backends import chosen_backends, chosen_native
 from et_tools.vm_files import chosen_platform, open_data, open_program, show_bytes
 from et_tools.vm_inputs import Input, is_registered, method_inputs, method_name
 from et_tools.vm_kernels import chosen_kernels
+from et_vm.backend import MAX_THREADS
 from et_vm.program import Program
 from et_vm.run.interpreter import MAX_INSTRUCTIONS
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from et_tools.vm_run_text import EvaluatedMethod, TextProgram
     from et_vm.run.method import Method
 
@@ -41,6 +45,7 @@ def run_file(args: argparse.Namespace) -> None:
     if args.output_dir is not None:
         check_output_folder(args.output_dir)
 
+    _check_in_flight(args)
     program = _open(args)
     name = method_name(program, args.method)
     inputs = method_inputs(program.method_meta(name), args.input or ["random:0"])
@@ -48,18 +53,19 @@ def run_file(args: argparse.Namespace) -> None:
     values: list[Any] = []
     outputs: list[Any] = []
     seconds: list[float] = []
-    for _ in range(args.repeat or 1):
-        # What the method writes to is shown before and after, and every run starts from the same.
-        values = [
-            given.value.copy() if index in method.written_inputs else given.value
-            for index, given in enumerate(inputs)
-        ]
-        start = time.perf_counter()
-        try:
-            outputs = method.execute(values)
-        except InputError as error:
-            raise _with_source(error, inputs, program) from None
-        seconds.append(time.perf_counter() - start)
+    requests: _Requests | None = None
+    try:
+        if args.in_flight:
+            requests = _Requests(cast("Method", method), inputs, args.repeat, args.in_flight)
+            values, outputs, seconds = requests.values, requests.outputs, requests.seconds
+        else:
+            for _ in range(args.repeat or 1):
+                values = _fresh(inputs, method.written_inputs)
+                start = time.perf_counter()
+                outputs = method.execute(values)
+                seconds.append(time.perf_counter() - start)
+    except InputError as error:
+        raise _with_source(error, inputs, program) from None
     if isinstance(program, Program):
         program.check_unchanged()
     results = [(f"output {index}", value) for index, value in enumerate(outputs)]
@@ -69,6 +75,8 @@ def run_file(args: argparse.Namespace) -> None:
     ordered, count = sorted(seconds), len(seconds)
     median = (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
     latency = {"runs": count, "min": ordered[0] * 1e3, "median": median * 1e3}
+    if requests is not None:
+        latency["p99"] = ordered[math.ceil(count * 0.99) - 1] * 1e3
     if args.json:
         report: dict[str, Any] = {
             "file": args.file,
@@ -86,14 +94,84 @@ def run_file(args: argparse.Namespace) -> None:
             output["file"] = str(path)
         if args.repeat:
             report["latency_ms"] = latency
+        if requests is not None:
+            report["in_flight"] = args.in_flight
+            report["throughput_per_s"] = count / requests.elapsed
+            report["serialized_by"] = requests.serialized_by
         print(json.dumps(report, indent=2, allow_nan=False))
         return
     title = f"{name}: {_description(program, name, args.kernels)}"
     _print(title, method.memory_report(), inputs, results, files, line_width(sys.stdout, wide=args.wide))
     if args.repeat:
         print(
-            f"latency   min {latency['min']:.3f} ms  median {latency['median']:.3f} ms  of {args.repeat} runs"
+            f"latency   min {latency['min']:.3f} ms  median {latency['median']:.3f} ms  "
+            + (f"p99 {latency['p99']:.3f} ms  " if requests is not None else "")
+            + f"of {args.repeat} runs"
         )
+    if requests is not None:
+        print(f"requests  {count / requests.elapsed:.1f} a second with {args.in_flight} in flight")
+        if requests.serialized_by:
+            print(f"{'':10}one at a time because of {' and '.join(requests.serialized_by)}")
+
+
+def _check_in_flight(args: argparse.Namespace) -> None:
+    """Raise UsageError for --in-flight without what it needs."""
+    if args.in_flight and not args.repeat:
+        raise UsageError("--in-flight needs --repeat, the number of executions")
+    if args.in_flight and args.in_flight > MAX_THREADS:
+        raise UsageError(
+            f"argument --in-flight: {args.in_flight} is more than {MAX_THREADS}, the most there can be"
+        )
+
+
+def _fresh(inputs: list[Input], written: Collection[int]) -> list[Any]:
+    """What the method writes to is shown before and after, and every run starts from the same."""
+    return [given.value.copy() if index in written else given.value for index, given in enumerate(inputs)]
+
+
+class _Requests:
+    """Executions of a method, of which a number is in flight at any time."""
+
+    def __init__(self, method: Method, inputs: list[Input], repeat: int, in_flight: int) -> None:
+        """Raises what the first execution raises that fails."""
+        # Imported here because starting is part of the time that a run takes.
+        from threading import Semaphore
+
+        from et_vm.run.requests import Executor, Request
+
+        self.serialized_by = list(method.serialized_by)
+        self.values: list[Any] = []
+        """The inputs of the last execution."""
+        self.seconds = [0.0] * repeat
+        errors: list[BaseException] = []
+        places = Semaphore(in_flight)
+
+        def end(request: Future[Any], at: int, start: float) -> None:
+            self.seconds[at] = time.perf_counter() - start
+            error = None if request.cancelled() else request.exception()
+            if error is not None:
+                errors.append(error)
+            places.release()
+
+        request: Request | None = None
+        with Executor(in_flight) as executor:
+            executor.prepare(method)
+            first = time.perf_counter()
+            for at in range(repeat):
+                places.acquire()
+                if errors:
+                    raise errors[0]
+                self.values = _fresh(inputs, method.written_inputs)
+                start = time.perf_counter()
+                request = executor.submit(method, self.values)
+                request.add_done_callback(partial(end, at=at, start=start))
+        self.elapsed = time.perf_counter() - first
+        """Seconds that all together took."""
+        if errors:
+            raise errors[0]
+        assert request is not None
+        self.outputs = request.result()
+        """Those of the last execution."""
 
 
 def _open(args: argparse.Namespace) -> Program | TextProgram:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EvaluatedMethod", "TextProgram", "open_text"]
 
-_OF_FILES = ("data", "poison", "memory_limit", "work_limit")
+_OF_FILES = ("data", "poison", "memory_limit", "work_limit", "in_flight")
 """Options that say how et-vm's loop runs."""
 
 

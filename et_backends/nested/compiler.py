@@ -93,6 +93,9 @@ class NestedProgramBackend(BackendDetails):
         mapping = DelegateMappingBuilder(generated_identifiers=True)
         for plan in edge_program.body.block.ops:
             if isinstance(plan, PlanOp):
+                for register in plan.inputs:
+                    # Nobody gives these by name, and partitions that are equal otherwise have one blob.
+                    register.given_name = None
                 for ops in instruction_order(plan.blocks).instructions.values():
                     for op in ops:
                         mapping.insert_delegate_mapping_entry(op)

@@ -78,6 +78,10 @@ class NestedProgramBackend(Backend):
         assert isinstance(handle, _Nested)
         return memory_by_purpose(handle.method)
 
+    def keeps_state(self, handle: Handle) -> bool:
+        assert isinstance(handle, _Nested)
+        return bool(handle.method.serialized_by)
+
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
         assert isinstance(handle, _Nested)
         count = handle.method.metadata.num_inputs()

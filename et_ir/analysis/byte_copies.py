@@ -1,7 +1,9 @@
 """Byte copies: instructions that leave bytes as they are.
 
 `view_copy`, `squeeze_copy`, `unsqueeze_copy`, a slice or selection along the outermost dimension, a permutation that
-moves only dimensions of size 1, a clone to the same layout, `copy_`: the result has bytes of the argument.
+moves only dimensions of size 1, a clone to the same layout, `copy_`: the result has bytes of the argument. So have
+those that show them as elements of another type, `view_copy.dtype` and the conversions between complex numbers and
+their parts.
 The parts of a split, and of a concatenation, lie one behind the other if all dimensions outside of the one they are
 along have size 1. Passes that let registers share memory make such a copy a view, or compute its source in its place.
 """
@@ -21,7 +23,7 @@ from et_ir.dialects.executorch.arguments import Argument
 from et_ir.dialects.executorch.layout import Tensor, dim_order, is_contiguous, nbytes
 from et_ops.conventions import COPY
 
-__all__ = ["CAT", "CLONE", "ByteCopy", "copies_of", "is_copy"]
+__all__ = ["CAT", "CLONE", "REINTERPRETATIONS", "ByteCopy", "copies_of", "is_copy"]
 
 CAT: Final = "aten::cat.out"
 CLONE: Final = "dim_order_ops::_clone_dim_order.out"
@@ -66,7 +68,7 @@ def copies_of(op: Operation) -> Sequence[ByteCopy]:
     if key == CLONE and target.type == source.type:
         return _whole(target, source)
     whole, part = cast(Tensor, source.type), cast(Tensor, target.type)
-    if whole.element_type != part.element_type:
+    if whole.element_type != part.element_type and key not in REINTERPRETATIONS:
         return ()
     if not has_exact_size(target, source, root_of(source)):
         return _whole(target, source, resizes=True) if _may_resize(key, whole, part) else ()
@@ -230,11 +232,19 @@ _STARTS: Final[dict[str, Start]] = {
     "aten::t_copy.out": _transposition,
     "aten::transpose_copy.int_out": _transposition,
     "aten::unsqueeze_copy.out": _same_bytes,
+    "aten::view_as_complex_copy.out": _same_bytes,
+    "aten::view_as_real_copy.out": _same_bytes,
+    "aten::view_copy.dtype_out": _same_bytes,
     "aten::view_copy.out": _same_bytes,
     "dim_order_ops::_clone_dim_order.out": _same_layout,
     "dim_order_ops::_to_dim_order_copy.out": _same_layout,
 }
 """Kernels whose result may be their first argument's memory."""
+
+REINTERPRETATIONS: Final = frozenset(
+    {"aten::view_as_complex_copy.out", "aten::view_as_real_copy.out", "aten::view_copy.dtype_out"}
+)
+"""Kernels whose result has the bytes of the argument as elements of another type."""
 
 _SPLITS: Final[dict[str, int]] = {
     "aten::split_copy.Tensor_out": 2,

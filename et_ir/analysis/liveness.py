@@ -301,6 +301,10 @@ class Liveness:
         needed = self._needed[self._numbers[register]]
         return LiveInterval(needed[0].first, needed[-1].last) if needed else None
 
+    def needed(self, register: SSAValue) -> Sequence[LiveInterval]:
+        """The times at which a register's own memory is needed, in order."""
+        return self._needed[self._numbers[register]]
+
     def is_redirected(self, register: SSAValue) -> bool:
         """Whether an instruction makes a register refer to other memory than its own."""
         return self._numbers[register] in self._redirected

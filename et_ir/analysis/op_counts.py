@@ -9,7 +9,7 @@ from collections import Counter
 
 from xdsl.dialects.builtin import ModuleOp
 
-from et_ir.dialects.executorch import KernelCallOp, RegisterOp, ReturnOp
+from et_ir.dialects.executorch import ChainOp, KernelCallOp, RegisterOp, ReturnOp
 from et_schema.wording import in_words
 
 __all__ = ["count_ops", "ops_in_words"]
@@ -27,7 +27,9 @@ def count_ops(module: ModuleOp) -> Counter[str]:
         if isinstance(op, KernelCallOp):
             counts[op.key.partition("::")[2]] += 1
         elif (
-            not op.name.startswith(STRUCTURE) and not isinstance(op, RegisterOp | ReturnOp) and not op.regions
+            not op.name.startswith(STRUCTURE)
+            and not isinstance(op, RegisterOp | ReturnOp | ChainOp)
+            and not op.regions
         ):
             counts[op.name.partition(".")[2]] += 1
     return counts

@@ -34,7 +34,8 @@ class DelegateMappingBuilder:
         key = len(self._mapping) if identifier is None else identifier
         if key in self._mapping:
             raise ValueError(f"the identifier {key!r} is already used for other ops")
-        if any(isinstance(known, str) != isinstance(key, str) for known in self._mapping):
+        first = next(iter(self._mapping), key)
+        if isinstance(first, str) != isinstance(key, str):
             raise ValueError(f"identifiers must be all numbers or all names; {key!r} mixes the two")
         ops = (nodes,) if isinstance(nodes, Operation) else nodes
         self._mapping[key] = tuple(dict.fromkeys(op.location for op in ops))

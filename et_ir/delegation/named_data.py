@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from et_ir.data import Blob
+from et_ir.data import Blob, BlobIndex
 
 __all__ = ["DataEntry", "NamedDataConflict", "NamedDataStore", "NamedDataStoreOutput"]
 
@@ -39,8 +39,7 @@ class NamedDataStore:
     """Collects data by name. Bytes are not copied, and hashed only where two buffers have one size."""
 
     def __init__(self) -> None:
-        self._buffers: list[Blob] = []
-        self._by_size: dict[int, list[int]] = {}
+        self._buffers = BlobIndex()
         self._entries: dict[str, DataEntry] = {}
         self._files: dict[str, str | None] = {}
         """The data file of each name, None for the program's own file."""
@@ -63,13 +62,13 @@ class NamedDataStore:
         blob = data if isinstance(data, Blob) else Blob.of(key, data)
         known = self._entries.get(key)
         if known is not None:
-            if self._buffers[known.buffer_index] != blob:
+            if self._buffers.blobs[known.buffer_index] != blob:
                 raise NamedDataConflict(
                     f"two different blobs are named '{key}'; name data by its content or by its owner"
                 )
             self._entries[key] = DataEntry(known.buffer_index, max(known.alignment, wanted))
             return
-        self._entries[key] = DataEntry(self._buffer(blob), wanted)
+        self._entries[key] = DataEntry(self._buffers.add(blob), wanted)
         self._files[key] = external_tag
 
     def merge_named_data_store(self, other: NamedDataStoreOutput) -> None:
@@ -85,13 +84,4 @@ class NamedDataStore:
         for key, entry in self._entries.items():
             file = self._files[key]
             (inside if file is None else outside.setdefault(file, {}))[key] = entry
-        return NamedDataStoreOutput(tuple(self._buffers), inside, outside)
-
-    def _buffer(self, blob: Blob) -> int:
-        same_size = self._by_size.setdefault(blob.nbytes, [])
-        for index in same_size:
-            if self._buffers[index] == blob:
-                return index
-        self._buffers.append(blob)
-        same_size.append(len(self._buffers) - 1)
-        return same_size[-1]
+        return NamedDataStoreOutput(tuple(self._buffers.blobs), inside, outside)

@@ -97,6 +97,8 @@ class ExecutorchBackendConfig:
     """Whether inputs get planned memory, or point at the caller's."""
     alloc_graph_output: bool = True
     """Whether outputs get planned memory, or the caller gives it."""
+    chains: int = 1
+    """For how many threads to cut methods into chains that may run at the same time, where that pays: `form-chains`."""
     check_plan: bool = False
     """Whether memory planning is checked by code that the planners do not share."""
     memory: str = ""
@@ -147,3 +149,5 @@ class ExecutorchBackendConfig:
             check_alignment(name, getattr(self, name))
         if self.unbounded not in get_args(Unbounded):
             raise ValueError(f"unbounded: {self.unbounded!r} is not one of {', '.join(get_args(Unbounded))}")
+        if self.chains < 1:
+            raise ValueError(f"chains: {self.chains} is not a number of threads, 1 or more")

@@ -172,6 +172,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
     from et_ir.passes.memory.free_unbounded import FreeUnboundedPass
     from et_ir.passes.memory.in_place import InPlacePass
     from et_ir.passes.memory.plan_memory import PlanMemoryPass
+    from et_ir.passes.memory.reinterpretations_to_copies import ReinterpretationsToCopiesPass
     from et_ir.passes.memory.update_in_place import UpdateInPlacePass
     from et_ir.passes.memory.write_back import WriteBackPass
     from et_ir.passes.to_executorch.decompose_quantized import DecomposeQuantizedPass
@@ -202,6 +203,14 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
             InPlacePass(target),
             ConcatenateInPlacePass(outputs=config.alloc_graph_output and planned),
         ]
+    chained: list[ModulePass] = []
+    races: list[ModulePass] = []
+    if config.chains > 1:
+        from et_ir.passes.memory.form_chains import FormChainsPass
+        from et_ir.passes.verify.verify_chains import VerifyChainsPass
+
+        chained = [FormChainsPass(threads=config.chains, target=target)]
+        races = [VerifyChainsPass()]
     described: list[ModulePass] = []
     if config.model_schema:
         from et_ir.passes.to_executorch.add_model_schema import AddModelSchemaPass
@@ -216,7 +225,9 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
         ToOutVariantPass(unbounded=config.unbounded),
         WriteBackPass(),
         *sharing,
+        ReinterpretationsToCopiesPass(target),
         link_check(config),
+        *chained,
         PlanMemoryPass(
             algorithm=config.memory_planning,
             slack=preset(config.level).slack if config.memory_planning == "best" else 0,
@@ -229,6 +240,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
         ),
         *([] if config.unbounded == "error" else [FreeUnboundedPass()]),
         VerifyExecutorchPass(),
+        *races,
         *externalization(config),
     ]
 

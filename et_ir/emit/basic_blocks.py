@@ -8,29 +8,34 @@ from typing import NamedTuple
 
 from xdsl.ir import Block, Operation
 
-from et_ir.dialects.executorch import JumpOp, ReturnOp, is_register
+from et_ir.dialects.executorch import ChainOp, JumpOp, ReturnOp, is_register
 
 __all__ = ["InstructionOrder", "block_ranges", "instruction_order"]
 
 
 class InstructionOrder(NamedTuple):
-    """The instructions of each block, and the index of the first."""
+    """The instructions of each block, and the index of the first; the chains, and the index of the first of each."""
 
     instructions: dict[Block, list[Operation]]
     starts: dict[Block, int]
+    chains: list[tuple[ChainOp, int]]
 
 
 def instruction_order(blocks: Sequence[Block]) -> InstructionOrder:
-    """The ops of blocks that the file has an instruction for: not registers, the return, or a jump to what comes next
-    anyway, also where blocks without instructions lie between.
+    """The ops of blocks that the file has an instruction for: not registers, chains, the return, or a jump to what
+    comes next anyway, also where blocks without instructions lie between.
     """
     found: dict[Block, list[Operation]] = {}
     to_the_end: dict[Block, int] = {}
+    chains: list[tuple[ChainOp, int]] = []
     count = 0
     for block in reversed(blocks):
         kept: list[Operation] = []
         for op in reversed([*block.ops]):
             if is_register(op) or type(op) is ReturnOp:
+                continue
+            if type(op) is ChainOp:
+                chains.append((op, count))
                 continue
             if type(op) is JumpOp and to_the_end.get(op.target) == count:
                 continue
@@ -39,7 +44,9 @@ def instruction_order(blocks: Sequence[Block]) -> InstructionOrder:
         found[block] = kept[::-1]
         to_the_end[block] = count
     return InstructionOrder(
-        {block: found[block] for block in blocks}, {block: count - to_the_end[block] for block in blocks}
+        {block: found[block] for block in blocks},
+        {block: count - to_the_end[block] for block in blocks},
+        [(chain, count - behind) for chain, behind in reversed(chains)],
     )
 
 

@@ -30,6 +30,7 @@ from et_ir.dialects.executorch import (
     AllocOp,
     ArenaDeviceAttr,
     Argument,
+    ChainOp,
     ConstantOp,
     DelegateCallOp,
     FreeOp,
@@ -202,6 +203,8 @@ class _PlanBuilder:
         self.parent = parent
         self.reader = reader
         self.plan: ExecutionPlan = reader.plan
+        input_names = parent.file.input_names.get(reader.plan.name, ())
+        self.names = dict(zip(reader.plan.inputs, input_names, strict=True)) if input_names else {}
         self.roles: RegisterRoles = find_roles(reader, parent.delegate_outputs(reader))
         self.registers: dict[int, SSAValue] = {}
         self._rank = {index: rank for rank, index in enumerate(self.roles.order)}
@@ -223,8 +226,10 @@ class _PlanBuilder:
         for number, (block, steps) in enumerate(zip(blocks, ranges, strict=True)):
             following = blocks[number + 1] if number + 1 < len(blocks) else None
             for index in steps:
+                block.add_ops(self._chains(index))
                 block.add_ops(self._step(index, starts, following))
             if following is None:
+                block.add_ops(self._chains(len(reader.steps)))
                 block.add_ops(self._declare(len(self.roles.order)))
                 block.add_op(ReturnOp([self._argument(index) for index in plan.outputs]))
             elif not steps or steps[-1] not in reader.jumps:
@@ -272,10 +277,10 @@ class _PlanBuilder:
         if not isinstance(value, schema.Tensor):
             scalar = _scalar(value)
             if is_input:
-                return InputOp(literal_type(literal_attribute(scalar)), scalar)
+                return InputOp(literal_type(literal_attribute(scalar)), scalar, name=self.names.get(index))
             return ValueOp(scalar)
         type = self.reader.tensor_type(index)
-        op = InputOp(type) if is_input else self._tensor(index, value, type)
+        op = InputOp(type, name=self.names.get(index)) if is_input else self._tensor(index, value, type)
         op.properties.update(dynamism_property(value.shape_dynamism))
         if value.requires_grad:
             op.properties["requires_grad"] = UnitAttr()
@@ -308,6 +313,18 @@ class _PlanBuilder:
         return op
 
     # -- instructions
+
+    def _chains(self, position: int) -> list[Operation]:
+        """The chains that begin at an instruction: none in a plan with one that waits for nothing."""
+        chains = self.reader.chains
+        if len(chains) == 1 and not chains[0][1].inputs and not chains[0][1].outputs:
+            return []
+        ops: list[Operation] = []
+        for chain in (chain for start, chain in chains if start == position):
+            ops += self._declare_for([*chain.inputs, *chain.outputs])
+            inputs, outs = (self._registers(position, held) for held in (chain.inputs, chain.outputs))
+            ops.append(ChainOp(inputs, outs))
+        return ops
 
     def _step(self, index: int, starts: dict[int, Block], following: Block | None) -> list[Operation]:
         step = self.reader.steps[index]
@@ -350,7 +367,7 @@ class _PlanBuilder:
             case schema.FreeCall() as free:
                 return FreeOp(*self._registers(position, (free.value_index,)))
             case schema.JumpFalseCall() as jump:
-                target = starts[jump.destination_instruction]
+                target = starts[self.reader.jumps[position]]
                 if jump.cond_value_index not in self.registers:
                     return JumpOp(target)
                 assert following is not None
@@ -362,7 +379,7 @@ class _PlanBuilder:
             if index not in self.registers:
                 kind = type(self.reader.values[index]).__name__
                 message = f"value {index}, a {kind}, where a register is needed"
-                where = f"{self.reader.where}.chains[0].instructions[{position}]"
+                where = self.reader.place_of(position)
                 raise InvalidFile(message, code=Error.NotSupported, where=where)
         return [self.registers[index] for index in indices]
 

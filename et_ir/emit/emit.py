@@ -11,7 +11,9 @@ more:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import IO
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -21,6 +23,7 @@ from et_ir.data import Blob
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import LoweredOp, NamedDataOp
 from et_ir.dialects.executorch import (
+    ChainOp,
     ConstantOp,
     DelegateCallOp,
     FreeOp,
@@ -172,7 +175,7 @@ class _Emitter:
         self.lowered = {op.key: op for op in module.body.block.ops if isinstance(op, LoweredOp)}
         self.delegate_references: list[tuple[BackendDelegateDataReference, LoweredOp]] = []
         self.names: dict[str, list[tuple[int, str]]] = {}
-        """By method, the values of constants in the file and their names."""
+        """By method, the values of inputs and of constants in the file, and their names."""
         self.diagnostics: list[Diagnostic] = []
 
     def run(self) -> Emitted:
@@ -283,19 +286,31 @@ class _PlanEmitter:
             values=[*self.table.values, *map(EValue, self.contents)],
             inputs=self.inputs,
             outputs=self.outputs,
-            chains=[
-                Chain(
-                    instructions=self.instructions,
-                    stacktrace=self.traces
-                    if with_traces and any(trace.items for trace in self.traces)
-                    else [],
-                )
-            ],
+            chains=self._chains(order.chains, with_traces),
             operators=[Operator(*_split_operator(name)) for name in self.operators],
             delegates=self.delegate_tables,
             non_const_buffer_sizes=[0, *(plan.arena_sizes or [])],
             non_const_buffer_device=devices,
         )
+
+    def _chains(self, chains: Sequence[tuple[ChainOp, int]], with_traces: bool) -> list[Chain]:
+        """The instructions by chains, whose beginnings are given; jumps count from these."""
+        beginnings = [start for _, start in chains] or [0]
+        made: list[Chain] = []
+        for number, (start, end) in enumerate(pairwise([*beginnings, len(self.instructions)])):
+            instructions, traces = self.instructions[start:end], self.traces[start:end]
+            for instruction in instructions if start else ():
+                if isinstance(instruction.instr_args, JumpFalseCall):
+                    instruction.instr_args.destination_instruction -= start
+            chain = Chain(instructions=instructions)
+            if with_traces and any(trace.items for trace in traces):
+                chain.stacktrace = traces
+            if chains:
+                op = chains[number][0]
+                chain.inputs = [self.table.item(register) for register in op.inputs]
+                chain.outputs = [self.table.item(register) for register in op.outs]
+            made.append(chain)
+        return made
 
     # -- registers
 
@@ -304,11 +319,17 @@ class _PlanEmitter:
             self.table.declare(op.result, scalar_value(literal_value(op.value)))
             return
         if type(op) is InputOp:
+            if op.given_name is not None:
+                self._name(op.given_name.data)
             self.inputs.append(len(self.table.values))
             if op.value is not None:
                 self.table.declare(op.result, scalar_value(literal_value(op.value)))
                 return
         self.table.declare(op.result, self._tensor(op))
+
+    def _name(self, name: str) -> None:
+        """Name the value that comes next."""
+        self.parent.names.setdefault(self.plan.key, []).append((len(self.table.values), name))
 
     def _tensor(self, op: RegisterOp) -> Tensor:
         assert isinstance(op, (TensorRegisterOp, InputOp))
@@ -365,8 +386,7 @@ class _PlanEmitter:
                 )
             return
         if in_file and op.anonymous is None and op.key:
-            named = self.parent.names.setdefault(self.plan.key, [])
-            named.append((len(self.table.values), op.key))
+            self._name(op.key)
         pool = self.parent.state if isinstance(op, StateOp) else self.parent.constants
         tensor.data_buffer_idx = pool.add(symbol.value.blob)
         if isinstance(op, StateOp) and op.anonymous is None and op.device is None:

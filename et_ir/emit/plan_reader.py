@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -70,16 +71,13 @@ class PlanReader:
         for index, value in enumerate(self.values):
             self._check_list(index, value)
         for name, indices in (("inputs", plan.inputs), ("outputs", plan.outputs)):
-            for position, index in enumerate(indices):
-                place = f"{where}.{name}[{position}]"
-                self._check_index(index, place)
-                if not isinstance(self.values[index], _REGISTERS):
-                    kind = type(self.values[index]).__name__
-                    raise InvalidFile(f"an {name[:-1]} is a {kind}", code=Error.NotSupported, where=place)
+            self._check_registers(indices, f"{where}.{name}", f"an {name[:-1]}")
         self.steps: list[DecodedInstruction] = []
         self.jumps: dict[int, int] = {}
         """The target of each jump, by its instruction."""
         self.traces: list[FrameList] = []
+        self.chains: list[tuple[int, schema.Chain]] = []
+        """The index of the first instruction of each chain, and its table."""
         self._types: dict[int, Tensor] = {}
         for number, chain in enumerate(plan.chains):
             self._chain(chain, f"{where}.chains[{number}]")
@@ -89,6 +87,14 @@ class PlanReader:
     def _check_index(self, index: int, where: str) -> None:
         if not 0 <= index < len(self.values):
             raise InvalidFile(f"no value {index} among {len(self.values)}", where=where)
+
+    def _check_registers(self, indices: Sequence[int], where: str, what: str) -> None:
+        for position, index in enumerate(indices):
+            place = f"{where}[{position}]"
+            self._check_index(index, place)
+            if not isinstance(self.values[index], _REGISTERS):
+                kind = type(self.values[index]).__name__
+                raise InvalidFile(f"{what} is a {kind}", code=Error.NotSupported, where=place)
 
     def _check_list(self, index: int, value: KernelTypes) -> None:
         match value:
@@ -169,11 +175,19 @@ class PlanReader:
         """A delegate of the plan."""
         return self.plan.delegates[index]
 
+    def place_of(self, position: int) -> str:
+        """The path of an instruction's table."""
+        number = bisect_right(self.chains, position, key=lambda chain: chain[0]) - 1
+        return f"{self.where}.chains[{number}].instructions[{position - self.chains[number][0]}]"
+
     # -- instructions
 
     def _chain(self, chain: schema.Chain, where: str) -> None:
         first = len(self.steps)
         count = len(chain.instructions)
+        self.chains.append((first, chain))
+        for name, indices in (("inputs", chain.inputs), ("outputs", chain.outputs)):
+            self._check_registers(indices, f"{where}.{name}", f"an {name[:-1]} of a chain")
         for number, instruction in enumerate(chain.instructions):
             place = f"{where}.instructions[{number}].instr_args"
             if instruction.instr_args is None:

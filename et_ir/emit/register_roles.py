@@ -316,6 +316,8 @@ class _Finder:
                     conditions.add(jump.cond_value_index)
                 case _:
                     pass
+        for _, chain in self.reader.chains:
+            scalars.update(chain.inputs, chain.outputs)
         # A jump on a false that nothing writes is how the file says 'always'.
         scalars.update(index for index in conditions if self.reader.values[index] != schema.Bool(False))
         return scalars

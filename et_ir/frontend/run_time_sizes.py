@@ -320,8 +320,6 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "CleanDiv": cast(Any, operator).floordiv,
     "Mod": operator.mod,
     "PythonMod": operator.mod,
-    "Max": max,
-    "Min": min,
     "ToFloat": float,
     "IntTrueDiv": cast(Any, operator).truediv,
     "FloatTrueDiv": cast(Any, operator).truediv,

@@ -24,6 +24,8 @@ __all__ = ["CachedDecoder", "DecoderPrograms", "Sizes", "check_decoder", "export
 
 _EXAMPLE: Final = 3
 """Tokens of the call that a method for any number of them is exported from."""
+_SPECIALIZED: Final = 2
+"""The size of a call that cannot be the largest of several."""
 _TOLERANCE: Final = 1e-3
 """Largest difference between logits with and without the cache, relative to the largest logit."""
 _QUANTIZED_TOLERANCE: Final = 0.1
@@ -37,7 +39,9 @@ class Sizes:
     context: int = 2048
     """Positions that the cache holds."""
     chunk: int = 128
-    """The most tokens of one call: longer prompts take several."""
+    """The most tokens of one call: longer prompts take several. Of 2 it becomes 3, as `torch.export` takes a size of at
+    most 2 for 2 always.
+    """
 
     def __post_init__(self) -> None:
         if self.context < 2 * _EXAMPLE:
@@ -48,6 +52,8 @@ class Sizes:
             raise LanguageModelError(
                 f"calls of up to {self.chunk} tokens: expected 1 to {self.context}, the length of the context"
             )
+        if self.chunk == _SPECIALIZED:
+            object.__setattr__(self, "chunk", _SPECIALIZED + 1)
 
 
 class CachedDecoder(nn.Module):
@@ -73,6 +79,8 @@ class CachedDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.model = model
+        self.chunk = sizes.chunk
+        """The most tokens of one call, which windows leave room for."""
         self.all_logits = all_logits
         config = model.config.get_text_config(decoder=True)
         self.quantize_cache = quantize_cache
@@ -173,8 +181,9 @@ def check_decoder(model: Any, decoder: CachedDecoder) -> None:
     check_finite(model, wanted)
     scale = float(wanted.abs().max())
     tolerance = (_QUANTIZED_TOLERANCE if decoder.quantize_cache else _TOLERANCE) * scale
-    several = [_EXAMPLE, _EXAMPLE - 1, 1]
-    found = _logits(decoder, tokens, [1] * (2 * _EXAMPLE) if decoder.cache.is_recurrent else several)
+    single = [1] * (2 * _EXAMPLE)
+    several = [_EXAMPLE, _EXAMPLE - 1, 1] if decoder.chunk >= _EXAMPLE else single
+    found = _logits(decoder, tokens, single if decoder.cache.is_recurrent else several)
     error = float((found - wanted).abs().max())
     if not error <= tolerance:
         raise LanguageModelError(

@@ -15,12 +15,11 @@ from torchao.quantization.pt2e import (
     MinMaxObserver,
     MovingAverageMinMaxObserver,
     MovingAveragePerChannelMinMaxObserver,
-    PerChannelMinMaxObserver,
     PlaceholderObserver,
 )
 from torchao.quantization.pt2e.quantizer import QuantizationSpec
 
-from et_ir.quantization.observers import HistogramObserver
+from et_ir.quantization.observers import HistogramObserver, PerChannelMinMaxObserver
 
 __all__ = ["QuantizationConfig", "get_symmetric_quantization_config"]
 

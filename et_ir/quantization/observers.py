@@ -1,8 +1,4 @@
-"""Histograms of activations with the ranges that torchao finds.
-
-torchao's search takes 10^5 steps of a quantile, and compares tensors of one element in each. Most steps stay within a
-bin of the histogram, and change nothing.
-"""
+"""Observers that find the ranges that torchao's find, in less time."""
 
 from __future__ import annotations
 
@@ -11,8 +7,9 @@ from typing import Any, Final, cast
 import numpy as np
 import torch
 from torchao.quantization.pt2e import HistogramObserver as TorchaoHistogramObserver
+from torchao.quantization.pt2e import PerChannelMinMaxObserver as TorchaoPerChannelMinMaxObserver
 
-__all__ = ["HistogramObserver"]
+__all__ = ["HistogramObserver", "PerChannelMinMaxObserver"]
 
 _STEP: Final = 1e-5
 """The part of all values by which a bound of the range moves."""
@@ -26,7 +23,11 @@ _search: Final[Any] = np.searchsorted
 
 
 class HistogramObserver(TorchaoHistogramObserver):
-    """torchao's, with a faster search for the same range."""
+    """torchao's, with a faster search for the same range.
+
+    torchao takes 10^5 steps of a quantile, and compares tensors of one element in each. Most steps stay within a bin of
+    the histogram, and change nothing.
+    """
 
     def _non_linear_param_search(self) -> tuple[torch.Tensor, torch.Tensor]:
         sums: np.ndarray[Any, np.dtype[np.float32]] = cast(Any, torch.cumsum(self.histogram, dim=0)).numpy()
@@ -56,3 +57,18 @@ class HistogramObserver(TorchaoHistogramObserver):
             first, last = candidate
         width = (self.max_val - self.min_val) / self.bins
         return self.min_val + width * first, self.min_val + width * (last + 1)
+
+
+class PerChannelMinMaxObserver(TorchaoPerChannelMinMaxObserver):
+    """torchao's, with two reductions in the place of `aminmax`, which takes several times as long along a dimension."""
+
+    def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
+        if not x_orig.numel():
+            return x_orig
+        values = x_orig.detach().to(self.min_val.dtype).transpose(0, self.ch_axis).flatten(1)
+        least, most = values.amin(1), values.amax(1)
+        if self.min_val.numel():
+            least, most = torch.min(least, self.min_val), torch.max(most, self.max_val)
+        self.min_val.resize_(least.shape).copy_(least)
+        self.max_val.resize_(most.shape).copy_(most)
+        return x_orig

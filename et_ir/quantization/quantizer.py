@@ -5,10 +5,10 @@ Its interface is that of ExecuTorch's quantizer for XNNPACK.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import getitem
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from torch.fx import Graph, GraphModule, Node
@@ -32,6 +32,22 @@ __all__ = ["Unquantized", "XNNPACKQuantizer", "place_of"]
 
 _PARTS_OF_LAYERS: Final = frozenset({torch.ops.aten.addmm.default, torch.ops.aten.mm.default})
 """Operators of decomposed layers."""
+_LAYERS: Final = frozenset(
+    {
+        torch.ops.aten.conv1d.padding,
+        torch.ops.aten.conv2d.padding,
+        torch.ops.aten.conv3d.padding,
+        torch.ops.aten.gru.input,
+        torch.ops.aten.gru_cell.default,
+        torch.ops.aten.lstm.input,
+        torch.ops.aten.lstm_cell.default,
+        torch.ops.aten.rnn_relu.input,
+        torch.ops.aten.rnn_relu_cell.default,
+        torch.ops.aten.rnn_tanh.input,
+        torch.ops.aten.rnn_tanh_cell.default,
+    }
+)
+"""Layers that nothing quantizes."""
 _SCALARS: Final = frozenset(
     {
         torch.ops.aten.add.Tensor,
@@ -219,7 +235,7 @@ class XNNPACKQuantizer(Quantizer):
     def _why_not(self, node: Node) -> str | None:
         """Why an operator without an annotator stays in floats; `None` where only layers are to be quantized."""
         config = self._config_of(node)
-        if config is not None and config.output_activation is None:
+        if config is not None and config.output_activation is None and node.target not in _LAYERS:
             return None
         return _NO_OPERAND if keeps_scale(node.target) else _NO_KERNEL
 
@@ -260,9 +276,10 @@ def place_of(node: Node) -> str:
 def _computes(node: Node) -> bool:
     """Whether a node computes floats of floats, and is no view."""
     value = node.meta.get("val")
-    if node.target is getitem or not isinstance(value, torch.Tensor):
+    results = cast("Sequence[object]", value) if isinstance(value, tuple | list) else (value,)
+    if node.target is getitem or not node.all_input_nodes:
         return False
-    if value.dtype != torch.float32 or not node.all_input_nodes:
+    if not any(isinstance(one, torch.Tensor) and one.dtype == torch.float32 for one in results):
         return False
     target = as_operator(node.target)
     return target is None or not any(

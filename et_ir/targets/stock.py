@@ -62,6 +62,7 @@ STOCK_1_4: Final = Target(
         "types",
         "quotients",
         "remainder",
+        "reinterpretations",
         "volumes",
         "ranks",
         "sums",

@@ -155,7 +155,7 @@ class BundledProgram:
                 yield name, index
 
     def inputs(self, method: str, case: int) -> list[Any]:
-        """The inputs of a test case: arrays and numbers.
+        """The inputs of a test case: arrays, numbers and None.
 
         Raises ExecutorchError: InvalidArgument if there is no case of that number, NotSupported for a type that numpy
         lacks; InvalidFile if its data does not fit its shape.
@@ -213,7 +213,7 @@ def _value(value: Value, where: str) -> Any:
         case Tensor():
             return _array(value.val, where)
         case None:
-            raise InvalidFile("a value without a type", where=where)
+            return None
 
 
 def _array(tensor: Tensor, where: str) -> Array:
@@ -275,7 +275,7 @@ def bundle(
     cases: Sequence[tuple[str, Sequence[Any], Sequence[Any]]],
     stream: OutputStream,
 ) -> int:
-    """Write a `.pte` file with test cases (method, inputs, expected outputs: arrays and numbers) as a `.bpte`.
+    """Write a `.pte` file with test cases (method, inputs, expected outputs: arrays, numbers and None) as a `.bpte`.
 
     Returns its size in bytes. Needs the package `flatbuffers`, of the extra `compiler`. Raises
     ExecutorchError(InvalidType) for a value that such a file cannot have, and TypeError for arguments of other kinds.
@@ -329,6 +329,8 @@ def _flat(value: object) -> Iterator[Any]:
 
 
 def _stored(value: Any) -> Value:
+    if value is None:
+        return Value()
     if isinstance(value, bool):
         return Value(Bool(value))
     if isinstance(value, int):

@@ -39,8 +39,10 @@ class Sampler:
             raise InputError(f"temperature {self.temperature}: expected a number that is not negative")
         if not 0 < self.top_p <= 1:
             raise InputError(f"top_p {self.top_p}: expected a probability above 0, of at most 1")
-        if self.top_k < 0:
+        if not _is_count(self.top_k):
             raise InputError(f"top_k {self.top_k}: expected a number of tokens, or 0 for all")
+        if self.seed is not None and not _is_count(self.seed):
+            raise InputError(f"seed {self.seed}: expected a whole number that is not negative")
         self._random = np.random.default_rng(self.seed)
 
     def choose(self, logits: Array, allowed: Array | None = None) -> int:
@@ -74,6 +76,10 @@ class Sampler:
             drawn *= sums[-1]
         place = int(np.searchsorted(sums, drawn, side="right"))
         return int(order[min(place, len(sums) - 1)])
+
+
+def _is_count(number: float) -> bool:
+    return hasattr(number, "__index__") and number >= 0
 
 
 def _likeliest(weights: Array, many: int) -> Array:

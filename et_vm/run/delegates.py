@@ -111,6 +111,11 @@ class Delegates:
                 report[f"delegates' {label}"] = report.get(f"delegates' {label}", 0) + nbytes
         return report
 
+    def stateful(self) -> list[str]:
+        """The backends of delegates that keep state from one execution to the next, each once."""
+        kept = [type(backend).__name__ for backend, handle in self._handles if backend.keeps_state(handle)]
+        return list(dict.fromkeys(kept))
+
     def work_report(self, at: int) -> Sequence[PartWork]:
         """The work of the parts of a delegate, as far as its backend knows it."""
         backend, handle = self._handles[at]

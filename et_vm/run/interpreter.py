@@ -5,6 +5,8 @@
   between blocks.
 * `run_observed`: tracing or poison. One instruction at a time, with hooks around it.
 
+The first two have a form that another thread can stop, with `run_stoppable` in the place of `run_straight`.
+
 A failing step leaves as `StepFailure` with the index of its instruction, which costs the loops
 nothing while steps succeed: the position is read off the iterator afterwards.
 """
@@ -23,11 +25,13 @@ from et_schema.user_code import raised
 from et_schema.wording import worded
 from et_vm.kernels.prims import kind_of
 from et_vm.load.code import unusual
+from et_vm.run.stopping import Stopped
 from et_vm.step import NOTHING, Step
 from et_vm.values import Tensor
 
 if TYPE_CHECKING:
     from et_vm.load.instructions import Instruction
+    from et_vm.run.stopping import Stops
 
 MAX_INSTRUCTIONS = 10_000_000
 
@@ -75,26 +79,33 @@ def choose_loop(
     registers: list[object],
     hooks: Hooks | None,
     limit: int = MAX_INSTRUCTIONS,
+    stops: Stops | None = None,
 ) -> Callable[[], None]:
     """The loop for a method, with everything it needs; the observed one when there are `hooks`. It raises
-    StepFailure, also when an execution takes more than `limit` instructions.
+    StepFailure, also when an execution takes more than `limit` instructions, and Stopped if `stops` says so.
     """
+    straight = run_straight if stops is None else partial(run_stoppable, stops)
     if hooks is not None:
-        before, after = hooks
+        before, after = hooks if stops is None else stoppable_hooks(hooks, stops)
         return lambda: run_observed(instructions, steps, registers, before, after, limit)
     if len(instructions) > limit or any(instruction.target >= 0 for instruction in unusual(instructions)):
         blocks = basic_blocks(instructions, steps)
-        return lambda: run_blocks(blocks, registers, limit)
+        return lambda: run_blocks(blocks, registers, limit, straight)
     live = [index for index, step in enumerate(steps) if step is not NOTHING]
     walk = [steps[index] for index in live]
-    return partial(run_straight, walk, live)
+    return partial(straight, walk, live)
 
 
-def basic_blocks(instructions: Sequence[Instruction], steps: Sequence[Step]) -> list[Block]:
-    """Cut the instruction list into basic blocks; block numbers replace instruction indices."""
-    starts = {0, len(instructions)}
+def basic_blocks(
+    instructions: Sequence[Instruction], steps: Sequence[Step], first: int = 0, final: int | None = None
+) -> list[Block]:
+    """Cut the instruction list, or a chain of it, from `first` to `final`, into basic blocks; block numbers replace
+    instruction indices.
+    """
+    final = len(instructions) if final is None else final
+    starts = {first, final}
     for instruction in unusual(instructions):
-        if instruction.target >= 0:
+        if instruction.target >= 0 and first <= instruction.index < final:
             starts |= {instruction.target, instruction.index + 1}
     ordered = sorted(starts)
     number = {start: at for at, start in enumerate(ordered)}
@@ -127,9 +138,39 @@ def run_straight(steps: list[Step], indices: Sequence[int]) -> None:
         raise StepFailure(indices[len(steps) - length_hint(remaining) - 1], error) from error
 
 
-def run_blocks(blocks: list[Block], registers: list[object], limit: int = MAX_INSTRUCTIONS) -> None:
-    """Run from the first block until one leads past the last. Raises StepFailure, also after `limit`
-    instructions.
+def run_stoppable(stops: Stops, steps: list[Step], indices: Sequence[int]) -> None:
+    """As `run_straight`. Raises Stopped before a step if `stops` says so, and before what follows the last."""
+    stop = stops.current
+    remaining = iter(steps)
+    try:
+        for function, arguments in remaining:
+            if stop.is_requested:
+                raise Stopped
+            function(*arguments)
+    except (Exception, SystemExit) as error:
+        raise StepFailure(indices[len(steps) - length_hint(remaining) - 1], error) from error
+    stops.check()
+
+
+def stoppable_hooks(hooks: Hooks, stops: Stops) -> Hooks:
+    """The hooks, before which the loop stops if `stops` says so."""
+    before, after = hooks
+
+    def checked(instruction: Instruction) -> None:
+        stops.check()
+        before(instruction)
+
+    return checked, after
+
+
+def run_blocks(
+    blocks: list[Block],
+    registers: list[object],
+    limit: int = MAX_INSTRUCTIONS,
+    straight: Callable[[list[Step], Sequence[int]], None] = run_straight,
+) -> None:
+    """Run from the first block until one leads past the last, the steps of each by `straight`. Raises StepFailure, also
+    after `limit` instructions, and what `straight` raises.
     """
     at, end = 0, len(blocks)
     executed = 0
@@ -138,8 +179,8 @@ def run_blocks(blocks: list[Block], registers: list[object], limit: int = MAX_IN
         executed += weight
         if executed > limit:
             raise StepFailure(last, limit_error(limit))
-        if steps:
-            run_straight(steps, indices)
+        if steps or straight is not run_straight:
+            straight(steps, indices)
         if condition < 0:
             at = after
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
@@ -30,6 +31,8 @@ class MemoryManager:
         be had.
         """
         platform = platform or Platform()
+        self.turn = threading.Lock()
+        """Held by the request that executes in this memory."""
         self._banks: dict[int, Array] = {}
         self._initialised: dict[int, tuple[object, set[object]]] = {}
         """Programs by identity, and what of their state has had its initial value."""

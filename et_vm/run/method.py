@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Never, cast
 
 import numpy as np
@@ -30,6 +30,7 @@ from et_vm.run.outputs import GivenOutputs
 from et_vm.run.prepare import Preparation
 from et_vm.run.register_file import RegisterFile
 from et_vm.run.settling import settling_of
+from et_vm.run.stopping import NEVER, Stops
 from et_vm.run.written_inputs import WrittenInputs
 from et_vm.state.buffers import State
 from et_vm.values import Array, ListRegister, Tensor, array_bytes
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from et_vm.run.machine import Checkpoint, Machine
     from et_vm.run.memory import MemoryManager
     from et_vm.run.plan_facts import PlanFacts
+    from et_vm.run.requests import Request
+    from et_vm.run.stopping import Stop
     from et_vm.tracer import EventTracer
     from et_vm.verify.guard_checks import InputGuards
 
@@ -82,16 +85,21 @@ class Method:
         instruction_limit: int = MAX_INSTRUCTIONS,
         meter: WorkMeter | None = None,
         native: NativeOptions | None = None,
+        another: Callable[[], Method] | None = None,
     ) -> None:
         """Plan `index` of `pte`, which is verified and of which `facts` are known. `file` is what `pte` was read from.
         An execution traps after `instruction_limit` instructions, and when its work passes the limit of `platform`; one
-        that is a part of another execution counts in the `meter` of that.
+        that is a part of another execution counts in the `meter` of that. `another` loads the method in new memory.
 
         Raises InvalidFile, MissingOperator, MissingBackend or OutOfMemory; and Trap when a method without
         jumps contains a call whose shapes or types its kernel rejects, or that passes a limit.
         """
         plan = self._plan = pte.program.execution_plan[index]
         where = f"execution_plan[{index}]"
+        self._facts = facts
+        self._another = another
+        self._limit = instruction_limit
+        self._stops: Stops | None = None
         self._platform = platform
         self._tracer = tracer
         self._lock = threading.Lock()
@@ -105,8 +113,14 @@ class Method:
             self._own_meter = meter = WorkMeter(platform.work_limit)
         self._memo: dict[object, object] = {}
 
+        concurrent = None
+        if meter is None and tracer is None and not poison and len(instructions) <= instruction_limit:
+            concurrent = facts.chains if platform.threads > 1 else None
+        # Steps of chains that run at the same time have working memory of their own.
+        self._scratches = [] if concurrent is None else [Scratch(platform.allocate) for _ in concurrent.waits]
+
         # What is limited is counted call by call.
-        shares = meter is None and platform.memory_limit is None and memory.is_disjoint
+        shares = meter is None and platform.memory_limit is None and memory.is_disjoint and concurrent is None
         known = facts.prepared_with(kernels) if shares else None
 
         started = platform.ticks()
@@ -156,6 +170,9 @@ class Method:
             platform,
             meter,
             templates=shares,
+            scratch_of=None
+            if concurrent is None
+            else lambda index: self._scratches[concurrent.chain_of(index)],
         )
         if known is None:
             with verified(file):
@@ -181,6 +198,7 @@ class Method:
             if isinstance(value := registers[register], Tensor) and value.storage is not None
         ]
         self._memory = memory
+        self._input_names = pte.input_names.get(plan.name, ())
         self._guards = _input_guards(pte, plan, registers)
         self._written = WrittenInputs(plan, instructions, registers, facts.written_inputs)
         self._writes_inputs = bool(self._written.positions)
@@ -203,11 +221,31 @@ class Method:
             )
         self._hooks = hooks or UNOBSERVED
         self._settling = None
-        if not hooks:
+        if not hooks and concurrent is None:
             self._settling = settling_of(
-                plan, instructions, self._steps, registers, self._changing, instruction_limit
+                plan,
+                instructions,
+                self._steps,
+                registers,
+                self._changing,
+                instruction_limit,
+                self._scratch,
+                keeps=platform.memory_limit is None,
             )
-        self._loop = choose_loop(instructions, self._steps, registers, hooks, instruction_limit)
+        if concurrent is None:
+            self._loop = choose_loop(instructions, self._steps, registers, hooks, instruction_limit)
+        else:
+            from et_vm.run.chains import ChainLoop
+
+            self._loop = ChainLoop(
+                concurrent,
+                instructions,
+                self._steps,
+                registers,
+                platform.threads,
+                kernels.guard,
+                instruction_limit,
+            )
         if known is None and shares:
             facts.keep(kernels, prepared)
         self._loaded("prepare", started)
@@ -243,7 +281,7 @@ class Method:
     @property
     def metadata(self) -> MethodMeta:
         """Inputs, outputs and memory as the file states them."""
-        return MethodMeta(self._plan)
+        return MethodMeta(self._plan, self._input_names)
 
     @property
     def written_inputs(self) -> tuple[int, ...]:
@@ -268,6 +306,69 @@ class Method:
         """
         if unknown:
             raise self._unknown_argument("execute", unknown)
+        return self._execute(inputs, clone_outputs, self._run)
+
+    def execute_async(self, inputs: Sequence[object] = (), *, timeout: float | None = None) -> Request:
+        """Have the method executed by another thread. Returns a `concurrent.futures.Future` of the outputs, which a
+        coroutine can also await.
+
+        Requests of a method, and of all that have the same memory, are executed one after the other as they were made;
+        `et_vm.runtime.Runtime.executor` executes several at once. One that has not ended after `timeout` seconds ends
+        with TimeoutError, and `cancel` ends one that is executing, too. `execute` must not be called meanwhile. The
+        inputs must stay as they are until the request is done.
+
+        What `execute` raises, the future does. Raises ExecutorchError(InvalidState) for a method that has outputs in
+        memory of the caller (`set_output`).
+        """
+        # Imported here because starting is part of the time that a run takes.
+        from et_vm.run.requests import line_of
+
+        return line_of(self.memory).submit(self, inputs, timeout=timeout)
+
+    @property
+    def memory(self) -> MemoryManager:
+        """The arenas of the method, with its state: methods that have the same must not execute at the same time."""
+        return self._memory
+
+    @property
+    def serialized_by(self) -> tuple[str, ...]:
+        """What keeps requests from executing at the same time, each in memory of its own: state that an execution
+        leaves to the next, and a tracer. Empty if nothing does.
+        """
+        return (*self.kept_state, *(["a tracer"] if self._tracer is not None else []))
+
+    @property
+    def kept_state(self) -> tuple[str, ...]:
+        """What an execution leaves to the next, in words: mutable buffers, other bytes, and state of delegates."""
+        kept = self._facts.kept_state
+        delegates = [f"state of the delegate {one}" for one in self._delegates.stateful()]
+        return (*([] if kept is None else [f"state ({kept})"]), *delegates)
+
+    @property
+    def has_given_outputs(self) -> bool:
+        """Whether `set_output` has given some output memory of the caller's."""
+        return bool(self._given.targets)
+
+    def another(self) -> Method:
+        """The same method with arenas and state of its own; constants are shared.
+
+        Raises ExecutorchError(NotSupported) if no `et_vm.program.Program` has loaded it, and what loading raises.
+        """
+        if self._another is None:
+            raise ExecutorchError(
+                Error.NotSupported, "the method was not loaded by Program.load_method", where=self.name
+            )
+        return self._another()
+
+    def execute_stoppable(self, inputs: Sequence[object], stop: Stop) -> list[Any]:
+        """As `execute`, in an execution that another thread can end by `stop`.
+
+        Raises `et_vm.run.stopping.Stopped` then; the method can be executed again, and its state is what the
+        instructions before have made of it.
+        """
+        return self._execute(inputs, True, partial(self._run_stoppable, stop))
+
+    def _execute(self, inputs: Sequence[object], clone_outputs: bool, run: Callable[[], None]) -> list[Any]:
         if not self._lock.acquire(False):
             raise self._executing()
         try:
@@ -279,9 +380,9 @@ class Method:
             try:
                 if self._calculates:
                     with np.errstate(all="ignore"), self._guard():
-                        self._run()
+                        run()
                 else:
-                    self._run()
+                    run()
             except StepFailure as failure:
                 raise_trap(failure.cause, self._instructions[failure.index])
             outputs = self._collect(clone_outputs, any_torch(inputs))
@@ -308,12 +409,10 @@ class Method:
         if function == "execute" and (near := did_you_mean(name, ("inputs", "clone_outputs"))):
             return TypeError(f"{message}{near}")
         names = [name] if len(unknown) == len(self._plan.inputs) == 1 else ["…"]
-        if self._guards is not None:
-            names = self._guards.names
-        given = ", ".join(names)
+        given = ", ".join(each or "…" for each in self._input_names or names)
         takes = f"execute([{given}])" if function == "execute" else f"method({given})"
         return TypeError(
-            f"{message}; inputs have no names, they are given in order: {takes} for {self.metadata.signature()}"
+            f"{message}; inputs are given in order, not by name: {takes} for {self.metadata.signature()}"
         )
 
     def _run(self) -> None:
@@ -326,6 +425,21 @@ class Method:
             settling.loop()
         else:
             settling.run(self._loop, self._steps)
+
+    def _run_stoppable(self, stop: Stop) -> None:
+        if self._stops is None:
+            self._stops = Stops()
+            hooks = None if self._hooks is UNOBSERVED else self._hooks
+            self._loop = choose_loop(
+                self._instructions, self._steps, self._registers, hooks, self._limit, self._stops
+            )
+            if self._settling is not None:
+                self._settling.make_stoppable(self._stops)
+        self._stops.current = stop
+        try:
+            self._run()
+        finally:
+            self._stops.current = NEVER
 
     def set_inputs(self, inputs: Sequence[object]) -> None:
         """Set all inputs for `step`. Raises InputError, or ExecutorchError(InvalidState) in the
@@ -497,7 +611,7 @@ class Method:
             if memory_id
         }
         report["unplanned inputs and outputs"] = self._owned_bytes
-        report["scratch"] = self._scratch.nbytes
+        report["scratch"] = sum(scratch.nbytes for scratch in (self._scratch, *self._scratches))
         report["derived constants"] = sum(map(array_bytes, self._memo.values()))
         if self._plan.delegates:
             report |= self._delegates.memory_report()
@@ -548,7 +662,8 @@ class Method:
                 f"the method takes {wanted} input{'s' * (wanted != 1)}, got {len(values)}", where=self.name
             )
         settling = self._settling
-        if (self._changing or self._freed) and (settling is None or settling.loop is None):
+        unchanged = settling is not None and settling.loop is not None
+        if not unchanged and (self._changing or self._freed):
             self._begin()
         if self._writes_inputs:
             self._written.forget()
@@ -556,7 +671,7 @@ class Method:
             self._set_input(index, value)
         if self._guards is not None:
             self._guards.check_together()
-        if settling is not None and settling.loop is not None and not settling.is_settled():
+        if settling is not None and not settling.is_settled() and unchanged:
             self._begin()
 
     def _set_input(self, index: int, value: object) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from et_schema.errors import Error, ExecutorchError
 from et_schema.program import Tensor as TensorTable
 from et_schema.program import TensorDataLocation
+from et_schema.wording import in_words
 from et_vm.load.code import unusual, values_of
 from et_vm.run.blueprint import Blueprint, blueprint_of
 from et_vm.run.written_inputs import written_positions
@@ -22,9 +24,12 @@ if TYPE_CHECKING:
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.load.instructions import Instruction
     from et_vm.run.prepare import PreparedPlan
+    from et_vm.verify.chains import ChainOrder
     from et_vm.verify.flow import Flow
 
 __all__ = ["PlanFacts"]
+
+_SHOWN_NAMES = 3
 
 
 class PlanFacts:
@@ -34,12 +39,25 @@ class PlanFacts:
         self._pte = pte
         self._plan = plan
         self.flow = flow
+        self.chains: ChainOrder | None = None
+        """The chains that may run at the same time; None where they run in the order of the file."""
         self._prepared: tuple[KernelRegistry, PreparedPlan] | None = None
 
     @property
     def instructions(self) -> Sequence[Instruction]:
         """The verified instructions."""
         return self.flow.instructions
+
+    def check_chains(self, where: str) -> None:
+        """Find the chains that may run at the same time, of the plan whose table path is `where`.
+
+        Raises InvalidFile for those that wait for what is never there, or touch the same bytes.
+        """
+        if len(self._plan.chains) > 1:
+            # Imported here because starting is part of the time that a run takes.
+            from et_vm.verify.chains import chain_order
+
+            self.chains = chain_order(self._pte, self._plan, self.instructions, where)
 
     @cached_property
     def owned(self) -> frozenset[int]:
@@ -55,6 +73,30 @@ class PlanFacts:
     def written_inputs(self) -> tuple[int, ...]:
         """Positions of the inputs that nobody planned and an instruction may write."""
         return tuple(written_positions(self._plan, self.instructions))
+
+    @cached_property
+    def kept_state(self) -> str | None:
+        """What executions leave in the arenas for those that follow, in words; None if nothing."""
+        # Imported here because it takes its time, and few need it.
+        from et_vm.meta import MethodMeta
+        from et_vm.verify.liveness import ByteLiveness, delegate_writes
+
+        meta = MethodMeta(self._plan)
+        names = list(
+            dict.fromkeys(meta.attribute_tensor_meta(at).name() for at in range(meta.num_attributes()))
+        )
+        if names:
+            more = len(names) - _SHOWN_NAMES
+            return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")
+        delegates = [delegate_writes(self._pte, delegate) for delegate in self._plan.delegates]
+        try:
+            state = ByteLiveness(self._plan, self.instructions, self.flow.rebound, delegates).state
+        except ExecutorchError as error:
+            if error.code != Error.OutOfResources:
+                raise
+            return "any: the plan is too large to tell"
+        nbytes = sum(one.end - one.start for one in state)
+        return in_words(nbytes, "byte") if nbytes else None
 
     @cached_property
     def has_external_data(self) -> bool:

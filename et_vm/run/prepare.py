@@ -25,7 +25,7 @@ from et_vm.step import NOTHING
 from et_vm.values import ListRegister, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Callable, Set
 
     from et_schema.program import ExecutionPlan
     from et_vm.kernels.registry import KernelRegistry, Param, Prepare, Scratch
@@ -74,7 +74,7 @@ class Preparation:
 
     `blueprint` and `places` say where the tensors of `registers` have their bytes, `rebound` are the registers that
     come to hold something else while the method runs, `scratch` and `memo` are what the calls share. With `templates`,
-    calls that are alike are prepared once.
+    calls that are alike are prepared once. `scratch_of` gives each instruction another scratch, without `templates`.
     """
 
     def __init__(
@@ -92,6 +92,7 @@ class Preparation:
         meter: WorkMeter | None = None,
         *,
         templates: bool = True,
+        scratch_of: Callable[[int], Scratch] | None = None,
     ) -> None:
         self._plan = plan
         self._instructions = instructions
@@ -102,6 +103,7 @@ class Preparation:
         self._rebound = set(rebound)
         self._delegates = delegates
         self._scratch = scratch
+        self._own_scratch = scratch_of
         self._memo = memo
         self._platform = platform
         self._meter = meter
@@ -156,8 +158,9 @@ class Preparation:
                 steps[index] = DynamicCall(linked).run, ()
                 continue
             steps[index] = self._prepare_static(linked)
-            if self._scratch.used:
-                scratched.append((index, linked, self._scratch.generation))
+            used = self._scratch_of(index)
+            if used.used:
+                scratched.append((index, linked, used.generation))
         for instruction in unusual(self._instructions):
             if not is_kernel_call(instruction) and instruction.index not in prepared.views:
                 steps[instruction.index] = self._step(instruction)
@@ -166,7 +169,7 @@ class Preparation:
             self._memo.update(template.derived)
             template.bind_all(steps, calls, named, self._registers, scratch)
         for index, linked, generation in scratched:
-            if generation != self._scratch.generation:
+            if generation != self._scratch_of(index).generation:
                 steps[index] = self._prepare_static(linked)
         return steps
 
@@ -224,6 +227,9 @@ class Preparation:
         looked = any(tensor.constant_asked for tensor in tensors if tensor.is_constant)
         return template_of(step, tensors, scratch, linked.context.derived), looked
 
+    def _scratch_of(self, index: int) -> Scratch:
+        return self._scratch if self._own_scratch is None else self._own_scratch(index)
+
     def _link(self, instruction: Instruction, kernel: Prepare) -> LinkedCall:
         """A call that is prepared by itself."""
         known = self._linked.get(instruction.index)
@@ -235,7 +241,7 @@ class Preparation:
             instruction.name,
             instruction=instruction.position,
             frames=instruction.frames,
-            scratch=self._scratch,
+            scratch=self._scratch_of(instruction.index),
             memo=self._memo,
             memo_key=instruction.index,
             platform=self._platform,

@@ -9,6 +9,7 @@ from et_schema.errors import ExecutorchError, InvalidFile, MissingOperator, Prob
 from et_schema.pte import read_pte
 from et_schema.reader import Locations
 from et_vm.run.link import kernel_calls, resolve_calls
+from et_vm.verify.chains import chain_order
 from et_vm.verify.flow import Flow
 from et_vm.verify.liveness import ByteLiveness, delegate_writes
 from et_vm.verify.plan import Verifier
@@ -78,6 +79,8 @@ def validate(file: memoryview, kernels: KernelRegistry | None = None) -> Validat
         where = f"execution_plan[{index}]"
         flow = Flow(plan, instructions, where)
         flow.check(problems)
+        if len(plan.chains) > 1:
+            chain_order(pte, plan, instructions, where, problems)
         if kernels is not None:
             resolve_calls(plan, kernel_calls(instructions), flow, kernels, problems)
         if len(problems.found) == known:

@@ -161,7 +161,7 @@ OF_RUN_TIME_SIZES: Final = {
     f"resize, {mode} {dims}d": Sized(
         [
             {"mode": mode, "scale_factor": factor}
-            for factor in (1.1, 1.5, 2.0)
+            for factor in (1.1, 1.5, 2.0, 0.5)
             if mode != "area" or factor == 2.0
         ],
         dims,

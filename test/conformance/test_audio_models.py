@@ -113,6 +113,23 @@ def test_vits() -> None:
             )
 
 
+def test_vits_of_any_length() -> None:
+    """Memory at run time holds as many frames as the durations add up to."""
+    model = Speech().eval()
+    config = ExecutorchBackendConfig(target="et-vm", unbounded="runtime")
+    program = to_edge(torch.export.export(model, (TOKENS,))).to_executorch(config)
+    method = Runtime().load_program(program.buffer, poison=True).load_method("forward")
+    lengths: set[int] = set()
+    for seed in range(3):
+        tokens = torch.randint(1, 38, TOKENS.shape, generator=torch.Generator().manual_seed(seed))
+        with torch.no_grad():
+            expected: Tensor = model(tokens)
+        lengths.add(expected.shape[1])
+        (found,) = method.execute([tokens])
+        torch.testing.assert_close(torch.as_tensor(found), expected, rtol=0, atol=1e-4)
+    assert len(lengths) > 1
+
+
 def test_mimi() -> None:
     """Paddings are read from constants, so that all sizes are known."""
     model = Decoder().eval()

@@ -113,3 +113,34 @@ def test_stock_verifies_ours(wrong: bool) -> None:
         else:
             stock.verify_result_with_bundled_expected_output("forward", case, 1e-5, ATOL)
             ours.verify(method, case, atol=ATOL)
+
+
+class Counting(torch.nn.Module):
+    """State alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("sum", torch.zeros(3))
+
+    def forward(self, x: torch.Tensor) -> None:
+        self.sum.add_(x)
+
+
+def test_results_that_are_none(tmp_path: Path) -> None:
+    """A file says so, and stock's runtime runs the case, but compares tensors and numbers alone."""
+    x = torch.ones(3)
+    path = tmp_path / "net.pte"
+    to_edge(torch.export.export(Counting(), (x,))).to_executorch().save(path)
+    bundled = tmp_path / "net.bpte"
+    assert et_vm(["bundle", str(path), "--input", "ones", "-o", str(bundled)]) == 0
+    ours = BundledProgram.load(bundled)
+    assert ours.expected("forward", 0) == [None]
+    ours.verify(ours.program.load_method("forward"), 0)
+    stream = io.BytesIO()
+    bundle(path.read_bytes(), [("forward", [x.numpy()], [x.numpy()])], stream)
+    other = BundledProgram(stream.getvalue())
+    with pytest.raises(Mismatch, match="None, expected an array"):
+        other.verify(other.program.load_method("forward"), 0)
+    stock = _load_bundled_program_from_buffer(bundled.read_bytes())
+    with pytest.raises(RuntimeError, match="verification failed with status 16"):
+        stock.verify_result_with_bundled_expected_output("forward", 0, 1e-5, ATOL)

@@ -15,7 +15,7 @@ from sweep.sizes import DynamicSample, dynamic_samples
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.diagnostics import PassReport
 from et_ir.frontend.unsupported import UnsupportedProgram
-from et_schema.errors import ExecutorchError, InputError
+from et_schema.errors import InputError
 from et_vm.runtime import Runtime
 
 SAMPLES = 2
@@ -24,6 +24,10 @@ SAMPLES = 2
 REFUSED = {
     **dict.fromkeys(
         ("as_strided", "as_strided-partial_views"), "they address memory that there is for some sizes only"
+    ),
+    **dict.fromkeys(
+        ("nn.functional.dropout3d", "nn.functional.feature_alpha_dropout-with_train"),
+        "an arena of five dimensions of the largest size is too large",
     ),
 }
 """Entries that are refused with a dynamic size, with the reason."""
@@ -56,14 +60,6 @@ run for the sizes of the sample alone.
 """
 AMBIGUOUS = frozenset({"linalg.eig", "linalg.eigh", "svd"})
 """Entries whose results have any sign."""
-LIMITS = {
-    **dict.fromkeys(
-        ("nn.functional.dropout3d", "nn.functional.feature_alpha_dropout-with_train"),
-        ("cannot allocate", "the arena has room for five dimensions of the largest size"),
-    ),
-    "linalg.tensorsolve": ("at most one size may be -1", "a view has two sizes that only kernels know"),
-}
-"""Entries whose programs cannot be run, with the error and the reason."""
 
 
 def refusals(entry: str, count: int) -> list[str]:
@@ -85,11 +81,6 @@ def test_a_sample_of_dynamic_sizes(entry: str) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("entry", [name for name in entries() if name not in AMBIGUOUS])
 def test_samples_of_dynamic_sizes(entry: str) -> None:
-    if entry in LIMITS:
-        error, reason = LIMITS[entry]
-        with pytest.raises(ExecutorchError, match=error):
-            refusals(entry, SAMPLES)
-        pytest.xfail(reason)
     reasons = refusals(entry, SAMPLES)
     if entry in REFUSED:
         assert reasons, "nothing is refused any more"

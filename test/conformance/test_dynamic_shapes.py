@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pytest
 import torch
@@ -62,6 +62,8 @@ def test_beyond_the_largest_on_stock(tmp_path: Path, stock: StockRuntime) -> Non
         stock.run(path, inputs_of(((13, 4),)))
 
 
+GRID: Final = torch.tensor([[2, 3], [1, 4]])
+
 UNBOUNDED: dict[str, Callable[[Tensor], Any]] = {
     "elements": lambda x: (x + 1).relu() * 2,
     "products": lambda x: (x @ x.T).softmax(1) @ x,
@@ -80,6 +82,7 @@ UNBOUNDED: dict[str, Callable[[Tensor], Any]] = {
     "two equal sizes of a view": lambda x: torch.linalg.tensorsolve(
         (torch.eye(4 * x.shape[0]) * 2).reshape(x.shape[0], 4, x.shape[0], 4), x
     ),
+    "of numbers in a constant": lambda x: (x + 1).repeat(GRID[0].tolist()),
     "of a product of numbers": lambda x: torch.arange(_count(x) * _count(-x)),
 }
 

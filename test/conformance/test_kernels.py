@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 
 import pytest
 import torch
-from kernel_oracle import FAMILIES, Recorded, channels_last_form, check, in_place_forms, registry
+from kernel_oracle import (
+    FAMILIES,
+    Recorded,
+    channels_last_form,
+    check,
+    composite,
+    in_place_forms,
+    record,
+    registry,
+)
 from kernel_samples import collect
+from kernel_samples_core import core_calls
+from kernel_samples_counts import count_calls
+from kernel_samples_math import math_calls
+from kernel_samples_search import search_calls
+from kernel_samples_special import special_calls
+
+from et_vm.kernels.aten.schema import functional
 
 LIBRARIES = ("portable", "aten")
 OPERATORS = sorted(name for names in FAMILIES.values() for name in names if name.startswith("aten::"))
@@ -21,6 +39,16 @@ ELEMENTWISE = {
 
 # Writes its own argument instead of an output: tried in test_kernels_layouts.py.
 IN_PLACE = {"aten::copy_", "aten::index_put_", "aten::_native_batch_norm_legit.out"}
+
+GENERIC = sorted(
+    name
+    for family, names in FAMILIES.items()
+    if family.partition(".")[0] in ("pointwise", "reduction", "sorting")
+    for name in names
+    if name.startswith("aten::")
+)
+"""Kernels of many element types, most of which take any tensors and numbers."""
+KINDS = (torch.bool, torch.uint8, torch.int64, torch.float32, torch.complex64)
 
 
 # What torch says of a variance of one element, which is NaN in both libraries.
@@ -38,6 +66,52 @@ def test_results(samples: dict[str, list[Recorded]], operator: str, library: str
     assert samples[operator], f"no sample reaches {operator}"
     for call in samples[operator]:
         check(library, call)
+
+
+def test_each_kind_of_elements() -> None:
+    """What torch takes of one kind of elements, with flags set and not, the kernel takes too."""
+    tried = set[str]()
+    overloads = [(one, overload) for one in GENERIC if (overload := functional(one)) is not None]
+    for (operator, overload), dtype, flag in itertools.product(overloads, KINDS, (True, False)):
+        numbers = torch.tensor([[4, 1, 1], [3, 2, 5]])
+        tensor = numbers > 1 if dtype == torch.bool else numbers.to(dtype)
+        values = {"Tensor": tensor, "Optional[Tensor]": tensor, "int": 1, "number": 2, "bool": flag}
+        needed = [str(one.type) for one in overload._schema.arguments if not one.has_default_value()]
+        if not values.keys() >= set(needed) or (not flag and "bool" not in needed):
+            continue
+        try:
+            call = composite(overload, *(values[kind] for kind in needed))
+        except (IndexError, RuntimeError):  # torch does not take these
+            continue
+        check("portable", call)
+        tried.add(operator)
+    assert len(tried) > 150
+
+
+def _check_own(calls: Iterable[Callable[[], object]], least: int) -> None:
+    """Compare the operators that `calls` reach with torch, in the portable library."""
+    own = set(OPERATORS) - IN_PLACE
+    checked: set[str] = set()
+    for function in calls:
+        for call in record(function, lambda operator, _: operator in own):
+            check("portable", call)
+            checked.add(call.operator)
+    assert len(checked) >= least
+
+
+def test_results_of_functions() -> None:
+    """The samples of mathematical functions, without those of torch: in a third of a second."""
+    _check_own(itertools.chain(math_calls(), special_calls()), 60)
+
+
+def test_results_of_searches() -> None:
+    """The samples of sorting and searching."""
+    _check_own(search_calls(), 20)
+
+
+def test_results_of_core_operators() -> None:
+    """One in five of the samples of Core ATen and of counting."""
+    _check_own(itertools.islice(itertools.chain(core_calls(), count_calls()), 0, None, 5), 25)
 
 
 @pytest.mark.parametrize("operator", sorted(set(OPERATORS) - IN_PLACE))

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 import torch
-from kernel_oracle import FAMILIES, Recorded, as_argument, blank_like, record, returns_list, run_kernel
+from kernel_oracle import (
+    FAMILIES,
+    Recorded,
+    as_argument,
+    blank_like,
+    record,
+    register_of,
+    returns_list,
+    run_kernel,
+    tensor_of,
+)
 from kernel_samples import composite_calls, own_calls
 
 from et_schema.errors import ExecutorchError, Trap
@@ -236,3 +246,25 @@ def test_integers_are_not_divided_by_zero(library: str, operator: str) -> None:
     arguments = (torch.tensor([1, 2]), torch.tensor([1, 0]))
     with pytest.raises((Trap, RuntimeError), match=r"(?i)zero"):
         run_kernel(library, operator, tuple(map(as_argument, arguments)), [out])
+
+
+UNCHECKED = {"aten::sub.Scalar_out": "f16 bf16", "aten::rsub.Scalar_out": "f16 bf16 f32"}
+"""Operators and types of which ExecuTorch's kernels take a factor that the type does not hold; torch refuses it."""
+
+
+def test_factors_that_a_type_does_not_hold() -> None:
+    scalars = ("aten::add.Scalar_out", "aten::sub.Scalar_out", "aten::rsub.Scalar_out")
+    types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.int8}
+    for operator in (*scalars, "aten::add.out", "aten::sub.out"):
+        for name, dtype in types.items():
+            x = torch.ones(2, dtype=dtype)
+            other = 1 if operator in scalars else register_of(x)
+            for factor, holds in ((2, True), (300 if name == "i8" else 1e300, False)):
+                out = blank_like(x)
+                if not holds and name not in UNCHECKED.get(operator, "").split():
+                    with pytest.raises(Trap, match="'alpha'"):
+                        run_kernel("portable", operator, (register_of(x), other, factor), [out])
+                    continue
+                run_kernel("portable", operator, (register_of(x), other, factor), [out])
+                if holds:
+                    assert tensor_of(out).tolist() == [3 if "add" in operator else -1] * 2

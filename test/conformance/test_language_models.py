@@ -94,6 +94,29 @@ def test_prompts_and_steps(family: str, stock: StockRuntime, tmp_path: Path) -> 
     _first_on_stock(family, edge, PROMPT, expected[PROMPT - 1], stock, tmp_path)
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 3, 4])
+def test_short_calls_of_small_windows(chunk: int) -> None:
+    """Rings have places for the window and a call: in calls of other sizes a model would not be checked rightly."""
+    config = ATTENTION["mistral"]()
+    config.sliding_window = 3
+    model = random_model(config)
+    expected = _expected(model)
+    sizes = Sizes(SIZES.context, chunk)
+    decoder = CachedDecoder(model, sizes)
+    check_decoder(model, decoder)
+    with warnings.catch_warnings(action="ignore"):
+        found = export_decoder(decoder, sizes)
+    assert found.chunk == (3 if chunk == 2 else chunk)
+    file = to_edge(found.programs).to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file, poison=True).load_method("forward")
+    first = 0
+    while first < TOKENS.shape[1]:
+        # Calls of all sizes, one after the other.
+        last = min(first + 1 + first % found.chunk, TOKENS.shape[1])
+        torch.testing.assert_close(_step(method, first, last), expected[last - 1], rtol=1e-4, atol=1e-5)
+        first = last
+
+
 @pytest.mark.parametrize("family", RECURRENT)
 def test_recurrent_layers(family: str, stock: StockRuntime, tmp_path: Path) -> None:
     """A prompt in two calls is a prompt in one: the state goes on. Then sixteen steps."""

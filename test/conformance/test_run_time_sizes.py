@@ -317,6 +317,7 @@ def arithmetic() -> dict[str, Case]:
         ),
         "twice": lambda x: torch.zeros(2 * x.shape[0]) + 1,
         "one more": lambda x: torch.arange(x.shape[0] + 1),
+        "halves between": lambda x: torch.arange(x.shape[0]) + 0.5,
         "mean": lambda x: x.sum(0) / x.shape[0],
         "scaled": lambda x: x * (x.shape[0] * 2 + 1),
         "squared": lambda x: x * x.shape[0] ** 2,

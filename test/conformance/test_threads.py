@@ -13,7 +13,8 @@ import pytest
 import torch
 from torch.export import Dim, export
 
-from et_ir import to_edge
+from et_backends.native.compiler import NativePartitioner
+from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.program import Program
@@ -131,6 +132,44 @@ def test_programs_of_one_runtime(model: tuple[bytes, list[list[Any]]]) -> None:
     for found, wanted in zip(together(work), expected, strict=True):
         for result, value in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(result, value)
+
+
+def test_requests(model: tuple[bytes, list[list[Any]]], kernels: KernelRegistry) -> None:
+    """In instances of one method, poisoned or not, in the order in which they were made, or not."""
+    data, inputs = model
+    program = Program.load(data)
+    alone = program.load_method("forward", kernels=kernels)
+    expected = [as_numpy(alone.execute(given)) for given in inputs]
+    for ordered in (False, True):
+        method = program.load_method("forward", kernels=kernels, poison=ordered)
+        with Runtime.get().executor(threads=3, in_flight=5, ordered=ordered) as executor:
+            found = list(executor.map(method, inputs * RUNS))
+        for result, wanted in zip(found, expected * RUNS, strict=True):
+            for one, value in zip(as_numpy(result), wanted, strict=True):
+                np.testing.assert_array_equal(one, value)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("allow_native", [False, True])
+def test_requests_of_machine_code(threads: int, allow_native: bool) -> None:
+    """Instances share the threads that machine code has: who finds them busy does all by itself. Where machine code may
+    not run, portable programs run instead.
+    """
+    torch.manual_seed(0)
+    exported = export(ConvNet().eval(), (torch.randn(2, 3, 24, 24),))
+    partitioner = NativePartitioner(fallback=True)
+    edge = to_edge_transform_and_lower(exported, partitioner=partitioner)
+    data = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    inputs = [[torch.randn(2, 3, 24, 24)] for _ in range(THREADS)]
+    loaded = Runtime(threads=threads).load_program(data, allow_native=allow_native)
+    method = loaded.load_method("forward")
+    assert method.serialized_by == ()
+    expected = [as_numpy(method.execute(given)) for given in inputs]
+    with Runtime.get().executor(threads=3, in_flight=6) as executor:
+        found = list(executor.map(method, inputs * RUNS))
+    for result, wanted in zip(found, expected * RUNS, strict=True):
+        for one, value in zip(as_numpy(result), wanted, strict=True):
+            np.testing.assert_array_equal(one, value)
 
 
 def test_the_model_is_right(model: tuple[bytes, list[list[Any]]], kernels: KernelRegistry) -> None:

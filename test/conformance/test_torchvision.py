@@ -9,9 +9,11 @@ import pytest
 import torch
 from stock import StockRuntime
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import dev.torchvision_operators  # noqa: F401  # pyright: ignore[reportUnusedImport]  (registers them)
 from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.frontend.detection import FORMULAS
 from et_vm.runtime import Runtime
 
 torchvision: Any = torch.ops.torchvision
@@ -177,6 +179,26 @@ CASES = {
         for groups, parts, masked in ((1, 1, False), (2, 1, True), (1, 2, True), (2, 4, False))
     },
 }
+
+
+def test_formulas() -> None:
+    """They compute what the operators do, of all cases, before they are compiled."""
+
+    class Formulas(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            formula = FORMULAS.get(func._schema.name)
+            return func(*args, **(kwargs or {})) if formula is None else formula(func, *args)
+
+    for name, (module, inputs) in CASES.items():
+        with torch.no_grad():
+            expected = (
+                module(*(x.double() for x in inputs)) if isinstance(module, Aligned) else module(*inputs)
+            )
+            with Formulas():
+                found = module(*inputs)
+        torch.testing.assert_close(
+            found, expected.float(), rtol=1e-5, atol=1e-5, msg=lambda m, n=name: f"{n}: {m}"
+        )
 
 
 @pytest.mark.parametrize("name", CASES)

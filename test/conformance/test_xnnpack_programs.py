@@ -171,3 +171,16 @@ def test_reasons() -> None:
     assert reasons["edge.slice_copy.Tensor"] == "a step: 2"
     assert reasons["edge.erfinv"] == "XNNPACK has no such node: erfinv"
     assert reasons["edge.add.Tensor"] == "alpha is not 1: 2"
+
+
+def test_bounds_beyond_floats(stock: StockRuntime, tmp_path: Path) -> None:
+    """They are infinite; torch exports programs with them, and refuses to run them."""
+    module = torch.nn.Module()
+    module.forward = lambda x: ((x * 2).clamp(max=1e300), x.clamp(-1e39, 1e39) + 1)  # pyright: ignore[reportAttributeAccessIssue]
+    x = torch.tensor([-torch.inf, -3.0, 0.0, 3e38, torch.inf])
+    manager = lowered(module, (x,))
+    assert left_out(manager) == []
+    method = Runtime().load_program(manager.to_executorch().buffer).load_method("forward")
+    for results in (method.execute([x]), run(manager, (x,), stock, tmp_path)):
+        for found, expected in zip(results, (x * 2, x + 1), strict=True):
+            torch.testing.assert_close(torch.as_tensor(found), expected, rtol=0, atol=0)

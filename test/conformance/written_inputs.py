@@ -70,6 +70,13 @@ def nothing(x: torch.Tensor) -> Any:
     return x[0] * 2 + x[1]
 
 
+def bits(x: torch.Tensor) -> Any:
+    """Writes the input as integers."""
+    shown = x.view(torch.int32)
+    shown[0].add_(1)
+    return x * 2, shown
+
+
 PROGRAMS: Final[dict[str, Callable[[torch.Tensor], Any]]] = {
     one.__name__.replace("_", " "): one
     for one in (
@@ -83,6 +90,7 @@ PROGRAMS: Final[dict[str, Callable[[torch.Tensor], Any]]] = {
         row_by_another,
         all_of_it,
         nothing,
+        bits,
     )
 }
 

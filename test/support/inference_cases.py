@@ -234,6 +234,8 @@ def core_indexing() -> Iterator[Case]:
             yield bag, f(5, 3), row, offsets, False, mode, False, None, True
             yield bag, f(5, 3).double(), row.int(), offsets.int(), False, mode, False, None, True
             yield bag, f(5, 3), row, offsets, False, mode, False, None, True, 1
+            for kind in (torch.float16, torch.bfloat16):
+                yield bag, f(5, 3).to(kind), row, offsets, False, mode, False, None, True
     yield A.gather, f(3, 4), 0, index
     yield A.index_select, f(3, 4), 1, torch.tensor([0, 2, 2])
     yield A.index_select, f(), 0, torch.tensor([0])

@@ -30,8 +30,7 @@ def _method(program: Program, name: str, kernels: Container[str]) -> dict[str, A
         else:
             others[instruction.opcode.mnemonic] += 1
     guards = guards_of(program.pte, program.plan(name))
-    # A file has names of inputs beside conditions on their sizes alone.
-    names = () if guards is None else guards.inputs
+    names = program.pte.input_names.get(name, ())
     return {
         "name": name,
         "inputs": named([_slot(meta, "input", index) for index in range(meta.num_inputs())], names),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
+
+from et_ops.data_files import text_of
 
 __all__ = ["embedded", "page"]
 
@@ -26,13 +28,13 @@ SCRIPTS = (
 
 def page(facts: dict[str, Any]) -> str:
     """The report of `facts`, in ASCII where they are concerned: names may be anything."""
-    folder = files("et_tools.report")
+    folder = Path(__file__).parent
     parts = {
-        "style": folder.joinpath("page.css").read_text("utf-8"),
+        "style": text_of(folder / "page.css"),
         "data": embedded(facts),
-        "script": "\n".join(folder.joinpath(name).read_text("utf-8") for name in SCRIPTS),
+        "script": "\n".join(text_of(folder / name) for name in SCRIPTS),
     }
-    template = folder.joinpath("page.html").read_text("utf-8")
+    template = text_of(folder / "page.html")
     made: list[str] = []
     for piece in template.split("@@"):
         # Between the pairs of marks are the names of the parts.

@@ -96,6 +96,9 @@ class NativeBackend(Backend):
             **kept,
         }
 
+    def keeps_state(self, handle: Handle) -> bool:
+        return isinstance(handle, _Portable) and self._nested.keeps_state(handle.nested)
+
     def work_report(self, handle: Handle) -> Sequence[PartWork]:
         return handle.work_report() if isinstance(handle, _Delegate) else ()
 

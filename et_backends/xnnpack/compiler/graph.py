@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from math import copysign, inf
+from typing import Final
 
 from et_backends.xnnpack.format.graph import (
     ConstantDataOffset,
@@ -35,6 +37,8 @@ from et_ir.delegation.named_data import NamedDataStore
 
 __all__ = ["CONSTANT_ALIGNMENT", "GraphBuilder", "ValueType"]
 
+_LARGEST: Final = float.fromhex("0x1.fffffep127")
+"""The largest finite f32."""
 CONSTANT_ALIGNMENT = 16
 """Of constants in the file, in bytes: what XNNPACK's vector loads want."""
 
@@ -109,10 +113,14 @@ class GraphBuilder:
         return index
 
     def node(self, node: XNodeUnion, clamp: OutputMinMax | None = None, handle: int = 0) -> None:
-        """Add a node behind the others. A reshape of a reshape reads what that has read."""
+        """Add a node behind the others. A reshape of a reshape reads what that has read; limits beyond f32 are
+        infinite.
+        """
         if isinstance(node, XNNStaticReshape):
             node.input_id = self._reshaped.get(node.input_id, node.input_id)
             self._reshaped[node.output_id] = node.input_id
+        if clamp is not None:
+            clamp = OutputMinMax(_in_single(clamp.output_min), _in_single(clamp.output_max))
         self._graph.xnodes.append(XNode(node, handle, clamp))
 
     def finish(self) -> XNNGraph:
@@ -216,3 +224,7 @@ class GraphBuilder:
         else:
             self._graph.xvalues.append(XValue(XNNQuantizedTensorValue(tensor, type.quantization)))
         return number
+
+
+def _in_single(number: float) -> float:
+    return copysign(inf, number) if abs(number) > _LARGEST else number

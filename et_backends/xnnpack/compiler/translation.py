@@ -110,6 +110,8 @@ class Translation:
         """The values of floats that are integers in the graph."""
         self._quantizes: dict[SSAValue, SSAValue] = {}
         """The integers that a value of floats is quantized to."""
+        self._restores: dict[Operation, list[Operation]] = {}
+        """The ops that quantize and restore what each op computes."""
         self._note_quantized(method)
         self._restored: dict[SSAValue, dict[Order, int]] = {}
         """Floats that are made of integers in the graph."""
@@ -405,6 +407,13 @@ class Translation:
 
     def _restoring(self, op: Operation) -> list[Operation]:
         """The ops that quantize and restore what an op of integers computes: a runtime reports restored numbers."""
+        # An op with many results has a node for each.
+        found = self._restores.get(op)
+        if found is None:
+            found = self._restores[op] = self._find_restoring(op)
+        return found
+
+    def _find_restoring(self, op: Operation) -> list[Operation]:
         for result in op.results:
             integers = result if isinstance(op, QUANTIZE) else self._quantizes.get(result)
             for use in () if integers is None else integers.uses:
@@ -420,15 +429,29 @@ class Translation:
         order; () where they write a value that no op of the program has.
         """
         found: dict[int, Order] = {}
+        orders: dict[Operation, dict[int, tuple[int, Order]]] = {}
         for handle, (ops, numbers) in enumerate(zip(self.handles, self._outputs, strict=True), 1):
             if not ops:
                 continue
-            held = [self._held.get(result, {}) for result in ops[-1].results]
-            orders = [order for one in held for order, number in one.items() if number in numbers]
-            if not orders or isinstance(ops[-1], QUANTIZE):  # integers are reported restored
+            op = ops[-1]
+            known = orders.get(op)
+            if known is None:
+                known = orders[op] = self._orders_by_number(op)
+            written = [known[number] for number in numbers if number in known]
+            if not written or isinstance(op, QUANTIZE):  # integers are reported restored
                 found[handle] = ()
-            elif orders[0] != straight(len(orders[0])):
-                found[handle] = orders[0]
+                continue
+            _, order = min(written)
+            if order != straight(len(order)):
+                found[handle] = order
+        return found
+
+    def _orders_by_number(self, op: Operation) -> dict[int, tuple[int, Order]]:
+        """The order that each value of the graph has a result of an op in, behind its place among all of them."""
+        found: dict[int, tuple[int, Order]] = {}
+        for result in op.results:
+            for order, number in self._held.get(result, {}).items():
+                found.setdefault(number, (len(found), order))
         return found
 
     def activated(self, op: SchemaOp) -> tuple[SSAValue, OutputMinMax | None]:

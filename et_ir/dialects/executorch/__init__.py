@@ -7,6 +7,7 @@ from xdsl.ir import Dialect
 
 from et_ir.dialects.executorch.arguments import Argument, ListValue
 from et_ir.dialects.executorch.attributes import ArenaDeviceAttr, ElementType, ListAttr, ListKind, OperandAttr
+from et_ir.dialects.executorch.chain import ChainOp
 from et_ir.dialects.executorch.instructions import (
     INSTRUCTIONS,
     DelegateCallOp,
@@ -40,6 +41,7 @@ __all__ = [
     "AllocOp",
     "ArenaDeviceAttr",
     "Argument",
+    "ChainOp",
     "ConstantOp",
     "DelegateCallOp",
     "ElementType",
@@ -73,7 +75,7 @@ Executorch = Dialect(
     "executorch",
     [
         PlanOp, InputOp, ConstantOp, StateOp, AllocOp, ViewOp, ReferenceOp, ValueOp,
-        KernelCallOp, DelegateCallOp, MoveOp, FreeOp, JumpFalseOp, JumpOp, ReturnOp,
+        ChainOp, KernelCallOp, DelegateCallOp, MoveOp, FreeOp, JumpFalseOp, JumpOp, ReturnOp,
     ],
     [OperandAttr, ListAttr, ElementType, ArenaDeviceAttr],
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Self, cast
 
@@ -23,6 +24,7 @@ from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.executorch.attributes import ArenaDeviceAttr
+from et_ir.dialects.executorch.chain import ChainOp
 from et_ir.dialects.executorch.instructions import Instruction, ReturnOp, is_instruction
 from et_ir.dialects.executorch.registers import InputOp, RegisterOp, ViewOp, is_register
 from et_ir.dialects.program.guards import Guards, GuardsAttr
@@ -54,7 +56,9 @@ class PlanOp(IRDLOperation):
     ```
 
     Rules: `plan_c1` it holds registers and instructions; `plan_c2` its last block ends with the only return;
-    `plan_c3` a plan of several blocks declares its registers in the first; `plan_c4` no block has arguments.
+    `plan_c3` a plan of several blocks declares its registers in the first; `plan_c4` no block has arguments;
+    `plan_c5` where there are chains, each instruction is in one; `plan_c6` a jump stays in its chain, whose end is the
+    last place it may go to.
 
     Syntax: `@NAME [{OPTION = VALUE, …}] REGION`.
     """
@@ -138,6 +142,11 @@ class PlanOp(IRDLOperation):
         return register.result
 
     @property
+    def chains(self) -> list[ChainOp]:
+        """The beginnings of chains in the order of the text; none in a plan of one chain without inputs and outs."""
+        return [op for block in self.body.blocks for op in block.ops if type(op) is ChainOp]
+
+    @property
     def return_op(self) -> ReturnOp:
         """The end of the plan. Raises `VerifyException` if it has none."""
         block = self.body.last_block
@@ -170,12 +179,37 @@ class PlanOp(IRDLOperation):
                         raise VerifyException(f"[plan_c3] '{op.name}' is declared after the first block")
                 elif isinstance(op, ReturnOp):
                     returns += 1
-                elif not is_instruction(op) and op.name not in _TEMPORARY:
+                elif not is_instruction(op) and type(op) is not ChainOp and op.name not in _TEMPORARY:
                     raise VerifyException(f"[plan_c1] '{op.name}' is neither a register nor an instruction")
         if returns != 1 or not isinstance(blocks[-1].last_op, ReturnOp):
             raise VerifyException("[plan_c2] the last block must end with the only executorch.return")
+        self._verify_chains()
         if self.guards is not None:
             self.guards.verify_inputs([op.result.type for op in self.inputs])
+
+    def _verify_chains(self) -> None:
+        starts: list[int] = []
+        positions: dict[Block, int] = {}
+        jumps: list[tuple[Operation, int]] = []
+        position = 0
+        for block in self.body.blocks:
+            positions[block] = position
+            for op in block.ops:
+                if type(op) is ChainOp:
+                    starts.append(position)
+                elif not is_register(op) and type(op) is not ReturnOp:
+                    if op.successors:
+                        jumps.append((op, position))
+                    position += 1
+        if not starts:
+            return
+        if starts[0]:
+            raise VerifyException("[plan_c5] an executorch.chain must stand before the first instruction")
+        for op, place in jumps:
+            chain = bisect_right(starts, place)
+            first, end = starts[chain - 1], [*starts, position][chain]
+            if not all(first <= positions[target] <= end for target in op.successors):
+                raise VerifyException(f"[plan_c6] this '{op.name}' leaves its chain")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

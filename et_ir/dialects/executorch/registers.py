@@ -321,19 +321,21 @@ class InputOp(MemoryRegisterOp):
     ```mlir
     %x = executorch.input {memory_id = 1, offset = 0} : tensor<1x4xf32>
     %y = executorch.input aliased : tensor<4xf32>
-    %n = executorch.input 3 : i64
+    %n = executorch.input 3 as "n" : i64
     ```
 
     Rules: `register_c1` as of tensor registers; `input_c1` an input is a tensor, or has a value of its type and no
-    place; `input_c2` an aliased input is a tensor without a place.
+    place; `input_c2` an aliased input is a tensor without a place; `input_c3` a name is not empty.
 
-    Syntax: `[bound | unbound] [requires_grad] [aliased] [LITERAL]
+    Syntax: `[bound | unbound] [requires_grad] [aliased] [LITERAL] [as "NAME"]
     [{memory_id = N, offset = N, device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.input"
     value = opt_prop_def(AnyAttr())
     """The value of an input that is no tensor."""
+    given_name = opt_prop_def(StringAttr)
+    """The name of the parameter that it was, which the file keeps."""
     aliased = opt_prop_def(UnitAttr)
     """The tensor is the caller's own, so that the caller sees what is written."""
     requires_grad = opt_prop_def(UnitAttr)
@@ -345,8 +347,17 @@ class InputOp(MemoryRegisterOp):
 
     FLAGS: ClassVar[tuple[str, ...]] = (*TensorRegisterOp.FLAGS, "aliased")
 
-    def __init__(self, type: Attribute, value: Scalar = None, *, dynamism: TensorShapeDynamism | None = None):
+    def __init__(
+        self,
+        type: Attribute,
+        value: Scalar = None,
+        *,
+        name: str | None = None,
+        dynamism: TensorShapeDynamism | None = None,
+    ):
         properties: dict[str, Attribute] = dynamism_property(dynamism)
+        if name:
+            properties["given_name"] = StringAttr(name)
         tensor = isinstance(type, TensorType)
         if not tensor:
             properties["value"] = literal_attribute(value)
@@ -366,18 +377,26 @@ class InputOp(MemoryRegisterOp):
         if self.value is not None:
             printer.print_string(" ")
             print_literal(printer, literal_value(self.value))
+        if self.given_name is not None:
+            printer.print_string(" as ")
+            printer.print_string_literal(self.given_name.data)
 
     @classmethod
     def parse_subject(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        # A place or the type follows where there is no literal.
-        if is_next(parser, "{", ":", "attributes"):
-            return [], {}
-        return [], {"value": literal_attribute(parse_literal(parser))}
+        properties: dict[str, Attribute] = {}
+        # A name, a place or the type follows where there is no literal.
+        if not is_next(parser, "{", ":", "attributes", "as"):
+            properties["value"] = literal_attribute(parse_literal(parser))
+        if parser.parse_optional_keyword("as") is not None:
+            properties["given_name"] = StringAttr(parser.parse_str_literal())
+        return [], properties
 
     def verify_(self) -> None:
         _verify_place(self)
         if self.aliased is not None and (self.value is not None or self.place is not None):
             raise VerifyException("[input_c2] only an unplanned tensor can be owned by the caller")
+        if self.given_name is not None and not self.given_name.data:
+            raise VerifyException("[input_c3] the name of an input is empty")
         if self.value is None:
             verify_tensor(self.result.type, self.properties)
             return

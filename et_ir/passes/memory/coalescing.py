@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import cast
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.analysis.aliasing import Extent, extent_of, has_exact_size, root_of, size_of
 from et_ir.analysis.byte_copies import ByteCopy, copies_of, is_copy
@@ -47,15 +47,15 @@ class Coalescing(Interference):
     def _can_show(self, one: SSAValue, other: SSAValue, first: int) -> bool:
         """Whether a register and its views can be views of another from byte `first` on.
 
-        A view of an input in the caller's memory is made at run time, of all of its elements and in their order.
+        A view of an input in the caller's memory is made at run time, of all of its elements, as what they are and in
+        their order.
         """
         owner = other.owner
         if not isinstance(owner, InputOp) or (self.planned_inputs and owner.aliased is None):
             return True
         size = size_of(other)
         return first == 0 and all(
-            (shown.first, shown.end) == (0, size)
-            and (register.type == other.type or is_contiguous(cast(Tensor, register.type)))
+            (shown.first, shown.end) == (0, size) and _can_show_at_run_time(register.type, other.type)
             for register, shown in _views(one)
         )
 
@@ -151,6 +151,12 @@ def _views(register: SSAValue) -> Iterator[tuple[SSAValue, Extent]]:
     for use in register.uses:
         if isinstance(use.operation, ViewOp):
             yield from _views(use.operation.result)
+
+
+def _can_show_at_run_time(view: Attribute, whole: Attribute) -> bool:
+    """Whether a call can make a tensor of one type a view of all of another."""
+    view, whole = cast(Tensor, view), cast(Tensor, whole)
+    return view == whole or (view.element_type == whole.element_type and is_contiguous(view))
 
 
 def _owner(register: SSAValue) -> Operation:

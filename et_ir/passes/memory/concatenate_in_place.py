@@ -44,7 +44,7 @@ from et_ir.dialects.executorch import AllocOp, KernelCallOp, MemoryRegisterOp, P
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
 from et_ir.passes.memory.copies_to_views import ALIGNMENT
 from et_ir.passes.memory.write_back import clone_call
-from et_ir.passes.plans import plans_of
+from et_ir.passes.plans import plans_in_one_chain
 
 __all__ = ["ConcatenateInPlacePass"]
 
@@ -59,7 +59,7 @@ class ConcatenateInPlacePass(ModulePass):
     """Whether operands of an output's concatenation are computed in place, too."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for plan in plans_of(op, self):
+        for plan in plans_in_one_chain(op, self):
             calls = [call for call in plan.instructions if isinstance(call, KernelCallOp) and call.key == CAT]
             memory = _Memory(plan) if calls else None
             for call in calls:

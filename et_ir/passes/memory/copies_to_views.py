@@ -47,7 +47,7 @@ from et_ir.analysis.aliasing import extent_of, has_exact_size
 from et_ir.analysis.byte_copies import CAT, ByteCopy, copies_of, is_copy
 from et_ir.dialects.executorch import AllocOp, ConstantOp, InputOp, KernelCallOp, PlanOp, StateOp
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
-from et_ir.passes.plans import plans_of
+from et_ir.passes.plans import plans_in_one_chain
 from et_ops.conventions import ET_VIEW
 from et_schema.program import TensorShapeDynamism
 
@@ -67,7 +67,7 @@ class CopiesToViewsPass(ModulePass):
     """Whether inputs are planned, so that a result may be a view of one."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for plan in plans_of(op, self):
+        for plan in plans_in_one_chain(op, self):
             calls = [
                 op
                 for op in plan.instructions

@@ -26,8 +26,8 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.aliasing import root_of
 from et_ir.analysis.liveness import Liveness
-from et_ir.dialects.executorch import AllocOp, FreeOp, JumpFalseOp, JumpOp, PlanOp, ReturnOp
-from et_ir.passes.plans import plans_of
+from et_ir.dialects.executorch import AllocOp, FreeOp, JumpFalseOp, JumpOp, PlanOp, RegisterOp, ReturnOp
+from et_ir.passes.plans import plans_of, refuse_chains
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["FreeUnboundedPass"]
@@ -40,18 +40,14 @@ class FreeUnboundedPass(ModulePass):
     name = "free-unbounded"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for plan in plans_of(op, self):
+        plans = [plan for plan in plans_of(op, self) if any(map(_is_unbounded, plan.registers))]
+        refuse_chains(plans, self)
+        for plan in plans:
             _free(plan)
 
 
 def _free(plan: PlanOp) -> None:
-    registers = [
-        op
-        for op in plan.registers
-        if isinstance(op, AllocOp) and op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
-    ]
-    if not registers:
-        return
+    registers = [op for op in plan.registers if isinstance(op, AllocOp) and _is_unbounded(op)]
     liveness = Liveness(plan)
     outputs = {root_of(output) for output in plan.return_op.outputs}
     instructions = liveness.instructions
@@ -70,3 +66,7 @@ def _free(plan: PlanOp) -> None:
             free = FreeOp(op.result)
             free.location = last.location
             block.insert_op_after(free, last)
+
+
+def _is_unbounded(op: RegisterOp) -> bool:
+    return isinstance(op, AllocOp) and op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND

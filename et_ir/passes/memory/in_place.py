@@ -34,7 +34,7 @@ from et_ir.analysis.aliasing import extent_of
 from et_ir.analysis.interference import may_write_over
 from et_ir.dialects.executorch import AllocOp, KernelCallOp, PlanOp
 from et_ir.passes.memory.coalescing import Coalescing
-from et_ir.passes.plans import plans_of
+from et_ir.passes.plans import plans_in_one_chain
 from et_ir.targets.lookup import DEFAULT
 from et_ir.targets.rewriting import target_of
 
@@ -52,7 +52,7 @@ class InPlacePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         table = target_of(self).in_place
-        for plan in plans_of(op, self):
+        for plan in plans_in_one_chain(op, self):
             _write_over_arguments(plan, table)
 
 

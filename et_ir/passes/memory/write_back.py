@@ -55,7 +55,7 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.layout import Tensor, dim_order
 from et_ir.dialects.program import Globals, OverwriteOp, StoreOp
 from et_ir.passes.memory.coalescing import erase, insert_before
-from et_ir.passes.plans import plans_of
+from et_ir.passes.plans import plans_in_one_chain
 from et_ops.conventions import COPY
 
 __all__ = ["WriteBackPass", "clone_call"]
@@ -69,7 +69,7 @@ class WriteBackPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         symbols = Globals(op)
-        plans = plans_of(op, self)
+        plans = plans_in_one_chain(op, self)
         findings = [
             diagnose(
                 store,

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import cast
+from typing import Final, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of, with_dim_order
-from et_ir.dialects.executorch.layout import Tensor, nbytes
+from et_ir.dialects.executorch.layout import Tensor, nbytes, scalar_type
+from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.passes.raising.calls import CannotRaise, build
-from et_ir.passes.raising.contents import Piece
+from et_ir.passes.raising.contents import Definition, Piece
 
 __all__ = ["Reader"]
+
+_BYTE: Final = ELEMENT_TYPES["ui8"]
 
 Insert = Callable[[EdgeOp], None]
 
@@ -29,22 +32,30 @@ class Reader:
     def value(self, pieces: Sequence[Piece], type: Tensor) -> SSAValue:
         """The tensor of a type that lies in these bytes.
 
-        Raises `CannotRaise` for elements of another type, and for parts of tensors with sizes known at run time only.
+        Raises `CannotRaise` for tensors with sizes known at run time only of which parts are read, or elements of
+        another type.
         """
         whole = self._whole(pieces, type)
         if whole is not None:
             return whole
         for piece in pieces:
-            if piece.definition.type.element_type != type.element_type:
-                raise CannotRaise(
-                    f"[raise_c3] memory that was written as {piece.definition.type} is read as {type}",
-                    "the bytes of one element type have no meaning as another at the edge level",
-                )
             if piece.definition.value.type != piece.definition.type:
+                label = "raise_c4" if piece.definition.type.element_type == type.element_type else "raise_c3"
                 raise CannotRaise(
-                    f"[raise_c4] a part of a tensor with sizes known at run time is read as {type}",
+                    f"[{label}] a part of a tensor with sizes known at run time is read as {type}",
                     "compile the program from its source",
                 )
+        first = pieces[0].definition.type
+        if not nbytes(type) and first.element_type != type.element_type:
+            # Nothing says of what tensor a place without bytes is.
+            raise CannotRaise(
+                f"[raise_c3] memory without bytes that was written as {first} is read as {type}",
+                "compile the program from its source",
+            )
+        pieces = self._as_elements(pieces, type.element_type)
+        whole = self._whole(pieces, type)
+        if whole is not None:
+            return whole
         if len(pieces) == 1:
             return self._part(pieces[0], type)
         return self._joined(pieces, type)
@@ -56,6 +67,33 @@ class Reader:
             len(pieces) == 1 and definition.type == type == definition.value.type and not pieces[0].offset
         )
         return definition.value if is_whole else None
+
+    # -- elements
+
+    def _as_elements(self, pieces: Sequence[Piece], element: Attribute) -> Sequence[Piece]:
+        """The same bytes as pieces of definitions that have elements of this type."""
+        width = scalar_type(element).itemsize
+        starts = [place for piece in pieces for place in (piece.offset, piece.end - piece.start)]
+        if any(start % width for start in starts):
+            # Elements that lie across pieces, or begin within one of the definition's.
+            count = pieces[-1].end - pieces[0].start
+            single = self.value(pieces, TensorType[Attribute](_BYTE, [count]))
+            pieces = [
+                Piece(pieces[0].start, pieces[-1].end, Definition(single, cast(Tensor, single.type)), 0)
+            ]
+        return [self._reinterpreted(piece, element) for piece in pieces]
+
+    def _reinterpreted(self, piece: Piece, element: Attribute) -> Piece:
+        source = piece.definition
+        if source.type.element_type == element:
+            return piece
+        value = source.value
+        straight = self._straight(value, source.type)
+        sizes = [scalar_type(one).itemsize for one in (source.type.element_type, element)]
+        if straight is not value or sizes[0] != sizes[1]:
+            value = self._reshaped(straight, [prod(source.type.get_shape())])
+        made = self._op("view_copy.dtype", value, element)
+        return piece._replace(definition=Definition(made, cast(Tensor, made.type)))
 
     # -- shapes
 
@@ -108,8 +146,6 @@ class Reader:
 
     def _flat(self, piece: Piece, width: int) -> SSAValue:
         source = piece.definition
-        if piece.offset % width or (piece.end - piece.start) % width:
-            raise CannotRaise("[raise_c3] a part of an element is read")
         count = prod(source.type.get_shape())
         flat = self._reshaped(self._straight(source.value, source.type), [count])
         first = piece.offset // width

@@ -17,6 +17,7 @@ from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of, with_dim_order
 from et_ir.dialects.edge.layout import layout_problems
 from et_ir.dialects.executorch import (
+    ChainOp,
     ConstantOp,
     DelegateCallOp,
     FreeOp,
@@ -175,7 +176,9 @@ class MethodRaiser:
             case InputOp():
                 argument = self.block.insert_arg(self._input_type(register), len(self.block.args))
                 guards = self.plan.guards
-                if name is None and guards is not None and len(guards.data.inputs) == len(self.plan.inputs):
+                if register.given_name is not None:
+                    name = register.given_name.data
+                elif name is None and guards is not None and len(guards.data.inputs) == len(self.plan.inputs):
                     name = guards.data.inputs[len(attributes)]
                 argument.name_hint = name
                 entry: dict[str, Attribute] = {} if name is None else {"program.name": StringAttr(name)}
@@ -244,7 +247,8 @@ class MethodRaiser:
         if not pieces:
             raise CannotRaise(f"[raise_c6] %{register.name_hint} is read before it is written")
         value = self._reader.value(pieces, type)
-        if len(pieces) > 1 or value is not pieces[0].definition.value:
+        is_reinterpreted = any(piece.definition.type.element_type != type.element_type for piece in pieces)
+        if not is_reinterpreted and (len(pieces) > 1 or value is not pieces[0].definition.value):
             self._write(register, value)  # the same bytes, so that the next read finds them together
         return value
 
@@ -335,7 +339,7 @@ class MethodRaiser:
     def run_block(self, block: Block) -> None:
         """Raise the instructions of a block without the last, which says where to go on."""
         for op in block.ops:
-            if not is_register(op) and op is not block.last_op:
+            if not is_register(op) and op is not block.last_op and type(op) is not ChainOp:
                 self.now = op
                 self.instruction(op)
 

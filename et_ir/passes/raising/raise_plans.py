@@ -22,9 +22,9 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
 ```
 
 Delegates stay calls; what is in blobs for XNNPACK, `raise-xnnpack` raises. Rules: `raise_c1` the operator of each
-kernel is known; `raise_c2` calls fit the operator's schema; `raise_c3` memory is read as it was written; `raise_c4`
-tensors with sizes known at run time are read as a whole; `raise_c5` jumps are those of conditions and loops; `raise_c6`
-registers are written before they are read.
+kernel is known; `raise_c2` calls fit the operator's schema; `raise_c3` memory of a size known at run time is read as
+the element type that it was written as; `raise_c4` tensors of such sizes are read as a whole; `raise_c5` jumps are
+those of conditions and loops; `raise_c6` registers are written before they are read.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def copy(source: Array, target: Array) -> Step:
 
 def is_float(dtype: DType) -> bool:
     """Whether `dtype` is a float, ml_dtypes' (which numpy calls void or has no kind for) included."""
-    return dtype.kind == "f" or dtype.name in ("bfloat16",) or dtype.name.startswith("float")
+    return "float" in dtype.name
 
 
 def filled(dtype: DType, value: object) -> Array:

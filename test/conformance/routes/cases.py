@@ -17,6 +17,7 @@ import fused_programs
 import number_programs
 import quantized_graphs
 import rank_zero_programs
+import reinterpreting_programs
 import resizing_programs
 import scalar_programs
 import sized_programs
@@ -225,6 +226,10 @@ def _sized(case: sized_programs.Case) -> Case:
     )
 
 
+def _shown(sized: reinterpreting_programs.Sized) -> Case:
+    return ModuleCase("sizes", lambda: (sized.module(), sized.inputs()), sized.dynamic_shapes)
+
+
 def _resized(sized: resizing_programs.Sized) -> Case:
     return ModuleCase("resizes of any size", lambda: (sized.module(), sized.inputs()), sized.dynamic_shapes)
 
@@ -268,6 +273,8 @@ CASES: Final[dict[str, Case]] = {
         for name, make in rank_zero_programs.PROGRAMS.items()
     },
     **{name: _operators(make, "resizes", is_group=True) for name, make in resizing_programs.PROGRAMS.items()},
+    **{name: _operators(make, is_group=True) for name, make in reinterpreting_programs.PROGRAMS.items()},
+    **{f"sizes, {name}": _shown(sized) for name, sized in reinterpreting_programs.OF_RUN_TIME_SIZES.items()},
     **{name: _operators(make, "scalars") for name, make in scalar_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _resized(sized) for name, sized in resizing_programs.OF_RUN_TIME_SIZES.items()},
     **{name: _control_flow(program) for name, program in control_flow_programs.PROGRAMS.items()},

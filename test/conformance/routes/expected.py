@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+import reinterpreting_programs
+
 __all__ = ["EXPECTED", "Limit"]
 
 
@@ -35,8 +37,10 @@ STATIC_PARTS: Final = Limit(
 )
 REFUSED: Final = Limit(
     "the stock compiler refuses the program",
-    "stock's compiler has no shifts, maxima of all, operators of rank 0 and arithmetic of sizes in its dialect",
+    "stock's compiler has no shifts, maxima of all, operators of rank 0, arithmetic of sizes and views of another type "
+    "in its dialect",
 )
+WIDE: Final = Limit("integers that int32 does not hold", "the backend computes integers of 64 bits in 32")
 BOUNDS: Final = Limit(
     "its upper bound is 5", "stock takes the sizes of the example for bounds where a dimension has none"
 )
@@ -79,11 +83,12 @@ OUTPUTS: Final = Limit(
 )
 
 EXPECTED: Final[dict[tuple[str, str], Limit]] = {
+    **{("bits of other widths", route): WIDE for route in ("coreml", "vulkan-graph")},
     ("sizes, one more", "again-for-native"): RELATED,
     ("sizes, differences", "again-for-xnnpack"): RELATED,
     ("sizes, areas", "again-for-xnnpack"): RELATED,
     **{("feature, strings", route): STRINGS for route in STOCK},
-    **{("sizes, resize, nearest 2d", route): BY_FACTORS for route in STOCK},
+    **{("sizes, resize, nearest 2d", route): BY_FACTORS for route in KERNELS},
     **{
         (f"resize, bicubic 2d, filtered, {given}", route): NO_CUBIC_FILTER
         for given in ("sizes", "factors")
@@ -132,6 +137,8 @@ EXPECTED: Final[dict[tuple[str, str], Limit]] = {
             *("rank 0, indices", "rank 0, moves", "rank 0, reductions", "rank 0, sorts"),
             *("sizes, at least and at most", "sizes, choice by a size"),
             *("sizes, power of a size", "sizes, root of a size", "feature, strings"),
+            *reinterpreting_programs.PROGRAMS,
+            *(f"sizes, {name}" for name in reinterpreting_programs.OF_RUN_TIME_SIZES),
         )
     },
     **{

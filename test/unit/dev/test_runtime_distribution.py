@@ -142,11 +142,13 @@ def test_contents(wheel: Path) -> None:
     """The runtime, and the tables that it reads; no compiler, no documentation, no C sources."""
     found = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert {name.partition("/")[0] for name in found} == PACKAGES
-    assert {"et_tools/vm_run.py", "et_vm/kernels/portable/__init__.py", "et_ops/schemas.txt"} <= found
+    assert {"et_tools/vm_run.py", "et_vm/kernels/portable/__init__.py", "et_ops/schemas.txt.gz"} <= found
     assert {"et_tools/et_compile.py", "et_vm/kernels/aten/__init__.py", "et_ops/summaries.txt"}.isdisjoint(
         found
     )
-    folders = {str(Path(name).parent) for name in found if not name.endswith(".py")}
+    data = {Path(name) for name in found if not name.endswith(".py")}
+    assert {path.suffix for path in data} == {".gz", ".typed"}
+    folders = {str(path.parent) for path in data}
     assert folders == {"et_ops", "et_schema", "et_vm", "et_tools/report"}
 
 
@@ -325,3 +327,10 @@ def test_the_compiler_refuses_the_runtime_of_the_other() -> None:
     line[-1] = f"import sys; {line[-1]}"
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"et-vm: error: {message}")
+
+
+def test_operators_of_the_compressed_table(environment: Path) -> None:
+    script = "from et_ops import operator; print(operator('add.Tensor').schema.text)"
+    done = run(environment, "python", "-I", "-c", script)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("add.Tensor(Tensor self, ")

@@ -17,7 +17,7 @@ from et_ops.fact import Facts, declare
 from et_ops.facts import DECLARED
 from et_ops.inference import WITHOUT_RULE
 from et_ops.leaves import LEAVES
-from et_ops.library import SNAPSHOT
+from et_ops.library import SNAPSHOT, hidden_state
 from et_ops.summaries import operator_summary
 
 EMBEDDINGS = ("embedding_2bit", "embedding_4bit", "embedding_byte")
@@ -153,6 +153,20 @@ def test_facts_are_of_operators_that_there_are():
         assert facts.promotion is None or arguments.keys() >= set(facts.promotion.args), name
 
 
+def test_sizes_of_products_are_those_of_the_arguments_that_facts_name():
+    arguments: dict[str, tuple[torch.Tensor, ...]] = {
+        "mm": (torch.ones(2, 3), torch.ones(3, 4)),
+        "addmm": (torch.ones(4), torch.ones(2, 3), torch.ones(3, 4)),
+        "bmm": (torch.ones(5, 2, 3), torch.ones(5, 3, 4)),
+        "baddbmm": (torch.ones(4), torch.ones(5, 2, 3), torch.ones(5, 3, 4)),
+    }
+    assert arguments.keys() == {name for name, facts in DECLARED.items() if facts.sizes}
+    for name, given in arguments.items():
+        by_name = dict(zip(OPERATORS[name].schema.by_name, given, strict=False))
+        sizes = [by_name[argument].shape[dim] for argument, dim in DECLARED[name].sizes]
+        assert sizes == [*getattr(torch, name)(*given).shape], name
+
+
 def test_facts_add_up_and_are_declared_once():
     assert operator("aten::add.Tensor").facts.commutative
     assert operator("aten::add.Tensor").facts.promotion is not None
@@ -203,3 +217,14 @@ def test_operators_that_select_an_operand(name: str):
 def overload(name: str) -> Any:
     packet, _, which = name.partition(".")
     return getattr(getattr(torch.ops.aten, packet), which or "default")
+
+
+def test_operators_that_share_something_hidden() -> None:
+    random = {one.kernel for one in OPERATORS.values() if one.is_random}
+    found = {one.kernel for one in OPERATORS.values() if hidden_state(one.kernel) is not None}
+    assert {name for name in found if name.startswith("aten::")} == random
+    for name in ("aten::add.out", "aten::digamma.out", "aten::copy_", "aten::index_put_"):
+        assert hidden_state(name) is None
+    for name in ("aten::normal_", "aten::normal.out", "aten::randint_like.Tensor_out", "aten::uniform_"):
+        assert hidden_state(name) == "the random generator"
+    assert hidden_state("mylib::add.out") is not None

@@ -14,6 +14,7 @@ from et_schema.program import Frame
 from et_schema.scalar_type import ScalarType
 from et_tools.et_vm import main
 from et_tools.exit_codes import ExitCode
+from et_vm.run.requests import Executor
 
 
 @pytest.fixture
@@ -113,6 +114,80 @@ class TestRun:
         latency = json.loads(run(capsys, "run", path, "--repeat", "5", "--json"))["latency_ms"]
         assert latency["runs"] == 5
         assert 0 < latency["min"] <= latency["median"]
+
+    @pytest.mark.parametrize("in_flight", ["1", "3", "9"])
+    def test_in_flight(self, capsys, file, array, in_flight):
+        path, given = file(add(2)), array("x.npz", np.float32([1, 2]), np.float32([3, 4]))
+        arguments = ("run", path, "--repeat", "7", "--in-flight", in_flight, "--input", given)
+        text = run(capsys, *arguments)
+        assert "mean 5" in text
+        assert "p99" in text
+        assert f"a second with {in_flight} in flight" in text
+        assert "one at a time" not in text
+        report = json.loads(run(capsys, *arguments, "--json"))
+        assert report["outputs"][0]["values"] == [4, 6]
+        latency = report["latency_ms"]
+        assert latency["runs"] == 7
+        assert 0 < latency["min"] <= latency["median"] <= latency["p99"]
+        assert report["throughput_per_s"] > 0
+        assert report["serialized_by"] == []
+
+    def test_in_flight_with_state(self, capsys, file):
+        build = add(2)
+        total = build.tensor(2, name="total")
+        build.call("aten::add.out", build.plan.inputs[0], total, build.scalar(1), total, total)
+        build.outputs(total)
+        arguments = ("run", file(build), "--repeat", "5", "--in-flight", "2", "--input", "ones")
+        text = run(capsys, *arguments)
+        assert "one at a time because of state (total)" in text
+        report = json.loads(run(capsys, *arguments, "--json"))
+        assert report["outputs"][0]["values"] == [5, 5]
+        assert report["serialized_by"] == ["state (total)"]
+
+    def test_in_flight_with_written_inputs(self, capsys, file, array):
+        build = Build()
+        x, y = build.tensor(2, planned=False), build.tensor(2)
+        build.call("aten::add.out", x, y, build.scalar(1), x, x)
+        build.inputs(x, y)
+        given = array("x.npz", np.float32([1, 2]), np.float32([3, 4]))
+        text = run(capsys, "run", file(build), "--input", given, "--repeat", "6", "--in-flight", "3")
+        assert "input 0   float32 [2]                 after  min 4  mean 5  max 6" in text
+
+    def test_in_flight_with_errors(self, capsys, file):
+        build = Build()
+        build.jump_false(build.tensor(1, dtype=ScalarType.BOOL), 0)
+        arguments = ("run", file(build), "--repeat", "9", "--in-flight", "3", "--instruction-limit", "1000")
+        assert "more than 1,000 instructions" in run(capsys, *arguments, code=ExitCode.TRAP)
+
+    def test_ctrl_c_ends_all_in_flight(self, capsys, file, monkeypatch):
+        """Also executions that would go on for long."""
+        build = Build()
+        build.jump_false(build.tensor(1, dtype=ScalarType.BOOL), 0)
+        submit, requests = Executor.submit, []
+
+        def interrupted(*arguments, **options):
+            if len(requests) == 2:
+                raise KeyboardInterrupt
+            requests.append(submit(*arguments, **options))
+            return requests[-1]
+
+        monkeypatch.setattr(Executor, "submit", interrupted)
+        arguments = ("run", file(build), "--repeat", "9", "--in-flight", "3", "--instruction-limit", "9" * 12)
+        assert main(list(arguments)) == ExitCode.INTERRUPTED
+        assert capsys.readouterr().err.startswith("et-vm: interrupted")
+        assert [request.cancelled() for request in requests] == [True, True]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--in-flight", "2"], "--in-flight needs --repeat, the number of executions"),
+            (["--in-flight", "0", "--repeat", "2"], "'0' is not a positive number"),
+            (["--in-flight", "-2", "--repeat", "2"], "'-2' is not a positive number"),
+            (["--in-flight", "300", "--repeat", "2"], "300 is more than 256, the most there can be"),
+        ],
+    )
+    def test_in_flight_that_cannot_be(self, capsys, file, arguments, message):
+        assert message in run(capsys, "run", file(add(2)), *arguments, code=ExitCode.USAGE)
 
     def test_written_inputs(self, capsys, file, array, tmp_path):
         build = Build()

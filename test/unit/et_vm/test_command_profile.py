@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from support.vm_programs import Build
 
 from et_schema.program import Frame
 from et_schema.scalar_type import ScalarType
+from et_tools import vm_profile
 from et_tools.exit_codes import ExitCode
 from et_vm import Program
 from et_vm.devtools.debug_map import Place
@@ -53,6 +55,16 @@ def spans(path: Path, category: str) -> list[dict[str, Any]]:
 
 
 class TestTable:
+    def test_state_that_keeps_requests_apart(self, capsys, file):
+        build = net()
+        text = run(capsys, "profile", file(build), "--repeat", "1", "--no-peak")
+        assert "requests" not in text
+        build.tensor(1, name="total")
+        text = run(capsys, "profile", file(build), "--repeat", "1", "--no-peak")
+        assert "requests   one at a time because of state (total)\n" in text
+        report = json.loads(run(capsys, "profile", file(build), "--repeat", "1", "--no-peak", "--json"))
+        assert report["kept_state"] == ["state (total)"]
+
     def test_rows(self, capsys, file):
         text = run(capsys, "profile", file(net()), "--repeat", "3", "--wide")
         assert text.startswith("forward: 3 executions, portable kernels\n")
@@ -95,6 +107,41 @@ class TestTable:
         build.outputs(y)
         [row] = json.loads(run(capsys, "profile", file(build), "--json", "--no-peak"))["rows"]
         assert (row["bytes_read"], row["bytes_written"]) == (32, 32)
+
+    @pytest.mark.parametrize("transposed", [False, True])
+    @pytest.mark.parametrize("bias", [False, True])
+    def test_operations_of_convolutions(self, capsys, file, transposed, bias):
+        build = Build()
+        sizes = (1, 6, 7, 7) if transposed else (1, 6, 5, 5)
+        x, w, y = (
+            build.tensor(1, 4, 6, 6),
+            build.tensor(*((4, 6) if transposed else (6, 4)), 2, 2),
+            build.tensor(*sizes),
+        )
+        b = build.tensor(6) if bias else build.scalar(None)
+        ones, zeros = build.ints(1, 1), build.ints(0, 0)
+        arguments = [x, w, b, ones, zeros, ones, build.scalar(transposed), zeros, build.scalar(1)]
+        build.call("aten::convolution.out", *arguments, y, y)
+        build.inputs(x, w, *([b] if bias else []))
+        build.outputs(y)
+        [row] = json.loads(run(capsys, "profile", file(build), "--json", "--no-peak"))["rows"]
+        count = math.prod(sizes)
+        assert row["flops"] == (None if transposed else 2 * count * 4 * 2 * 2 + (count if bias else 0))
+
+    @pytest.mark.parametrize("places", [False, True])
+    def test_caches_move_the_new_elements(self, capsys, file, places):
+        build = Build()
+        values, cache, start = build.tensor(1, 1, 2, 4), build.tensor(1, 8, 2, 4), build.scalar(3)
+        indices = build.tensor(1, 1, dtype=ScalarType.LONG)
+        out = build.tensor(1)
+        name = "llama::update_cache_with_indices.out" if places else "llama::update_cache.out"
+        build.call(name, values, cache, start, *([indices] if places else []), out, out)
+        build.inputs(values, cache, *([indices] if places else []))
+        build.outputs(cache)
+        [row] = json.loads(run(capsys, "profile", file(build), "--json", "--no-peak", "--input", "ones"))[
+            "rows"
+        ]
+        assert (row["bytes_read"], row["bytes_written"]) == (32 + (8 if places else 0), 32)
 
     def test_updates_in_place_move_the_new_elements(self, capsys, file):
         build = Build()
@@ -238,6 +285,18 @@ class TestStatistics:
             "forward;a;b;aten::mm.out;GEMM 60",
             "forward;a;b;aten::mm.out 40",
         ]
+
+    @pytest.mark.parametrize(("times", "text"), [(1, "    GEMM"), (2, "    GEMM ×2"), (3, "    GEMM ×3")])
+    def test_calls_of_an_event_are_shown_by_call_of_the_backend(self, file, times, text):
+        recorder = ProfileRecorder()
+        method = Program.load(file(net())).load_method("forward", tracer=recorder)
+        for start in (0, 1000):
+            recorder.instructions.append(InstructionEvent(0, "call", "aten::mm.out", start, start + 100))
+            recorder.delegates += [DelegateEvent(0, 7, "GEMM", start, start + 10)] * times
+            recorder.on_execute("forward", start, start + 120)
+        profile = Profile(method, recorder.runs, {})
+        _, _, nested = vm_profile._table(profile, None)
+        assert nested[-1] == text
 
     def test_places_within_delegates(self, file):
         """Times of parts count where these come from, and the rest of the call for the backend."""

@@ -129,7 +129,7 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
         "name_of_a_value_from_the_end",
         "name_of_a_truth",
         "name_of_a_number",
-        "name_of_an_input",
+        "name_of_an_intermediate",
         "name_of_state",
         "name_that_is_empty",
         "name_of_half_a_character",

@@ -5,14 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+import pytest
 from support.vm_programs import Build
 
 from et_schema.program import SubsegmentOffsets
 from et_schema.pte import write_pte
+from et_schema.reader import LEAST_COLUMN
 from et_schema.scalar_type import ScalarType
 from et_schema.segments import Padding, Segment
+from et_vm.program import Program
+from et_vm.verify import plan
 
 MEASURE = """
 import resource, sys
@@ -72,3 +76,26 @@ def test_two_gigabytes_of_constants(tmp_path: Path) -> None:
     faults, nbytes = map(int, done.stdout.split())
     assert faults <= 1_000
     assert nbytes <= 32 << 20
+
+
+def test_usual_tensors_are_checked_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any rank, all with a few operations on arrays; one by one what is left is looked at."""
+    looked_at: list[Any] = []
+
+    def counted(table: Any, *arguments: Any) -> bool:
+        looked_at.append(table)
+        return verify_tensor(table, *arguments)
+
+    verify_tensor = plan.verify_tensor
+    monkeypatch.setattr(plan, "verify_tensor", counted)
+    build = Build()
+    # As many as are read as columns.
+    tensors = [build.tensor(*range(2, 2 + rank)) for rank in range(5) for _ in range(LEAST_COLUMN)]
+    build.outputs(*tensors)
+    Program.load(build.file()).load_method("forward")
+    assert not looked_at
+    build.tensor(2, 3, planned=False)
+    table = build.plan.values[build.tensor(2, 3)].val
+    table.dim_order = [1, 0]
+    Program.load(build.file()).load_method("forward")
+    assert [list(one.dim_order) for one in looked_at] == [[1, 0]]

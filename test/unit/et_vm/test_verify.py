@@ -92,6 +92,14 @@ def test_constants_are_called_what_the_named_data_says(also_in_its_table):
     assert info == ExtraTensorInfo(fully_qualified_name="weight")
 
 
+def test_names_of_inputs():
+    good = Good()
+    names((Y, "y"), (WEIGHT, "weight"))(good)
+    meta = load(good).method_meta("forward")
+    assert [meta.input_name(index) for index in range(2)] == ["", "y"]
+    assert [meta.input_tensor_meta(index).name() for index in range(2)] == ["", "y"]
+
+
 PLAN = "execution_plan[0]"
 
 
@@ -259,7 +267,7 @@ ROWS = [
     ("name_of_a_value_from_the_end", names((-8, "w")), INVALID, "named_data[0]"),
     ("name_of_a_truth", names((True, "w")), INVALID, "named_data[0]"),
     ("name_of_a_number", names((ONE, "w")), INVALID, "named_data[0]"),
-    ("name_of_an_input", names((X, "w")), INVALID, "named_data[0]"),
+    ("name_of_an_intermediate", names((SUM, "w")), INVALID, "named_data[0]"),
     ("name_of_state", names((STATE, "w")), INVALID, "named_data[0]"),
     ("name_that_is_empty", names((WEIGHT, "")), INVALID, "named_data[0]"),
     ("name_of_half_a_character", names((WEIGHT, "\ud800")), INVALID, "named_data[0]"),

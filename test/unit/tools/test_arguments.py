@@ -1,6 +1,7 @@
 """Help, version, and invalid command lines."""
 
 import re
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,22 @@ def test_help_starts_with_examples(command: Command, line: tuple[str, ...]) -> N
     assert lines[1].startswith(f"  {' '.join(line)} ")
     assert f"usage: {' '.join(line)} " in ran.out
     assert max(map(len, lines)) <= 110
+
+
+def test_values_of_options_have_names(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which the help shows: the option's own in capitals says nothing."""
+    shown: list[ArgumentParser] = []
+    monkeypatch.setattr(ArgumentParser, "print_help", lambda self, file=None: shown.append(self))
+    for line in [*((name,) for name in COMMANDS), *SUBCOMMANDS]:
+        command(*line, "--help")
+    assert len(shown) == len(COMMANDS) + len(SUBCOMMANDS)
+    unnamed = [
+        (parser.prog, action.option_strings)
+        for parser in shown
+        for action in parser._actions
+        if action.option_strings and action.nargs != 0 and not action.choices and not action.metavar
+    ]
+    assert not unnamed
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -12,7 +12,8 @@ from support.command_line import WRONG, Command
 
 from et_schema.diagnostics import Location
 from et_tools.comparison.matching import match_values
-from et_tools.comparison.recording import ObservedValue
+from et_tools.comparison.recording import InstructionSource, ObservedValue, recorded_values
+from et_vm.devtools.events import Event, PerfData
 
 NETS = """
 import torch
@@ -288,6 +289,27 @@ def test_a_recorded_execution(command: Command, backend: tuple[str, ...]) -> Non
         ran = command("et-vm", *line)
         assert (ran.code, message in ran.err) == (code, True), ran
     assert command("et-compile", "nets.py:layers", "-q", "--emit", "edge", "--etrecord", "x").code == 2
+
+
+@pytest.mark.parametrize(
+    ("metadata", "operator"),
+    [([], ""), ([b"Convolution"], "Convolution"), ([b"Convolution", b"Clamp"], "Clamp")],
+)
+def test_names_of_the_parts_of_a_delegate(metadata: list[bytes], operator: str) -> None:
+    """The last of the calls of a part; a backend may say nothing."""
+    event = Event(
+        "7",
+        PerfData([1.0]),
+        instruction_id=2,
+        delegate_debug_identifier=7,
+        raw_delegate_debug_metadatas=metadata,
+        debug_data=[np.ones(3)],
+    )
+    inside = {"7": [("conv", Location()), ("relu", Location())]}
+    source = InstructionSource("lowered", "XnnpackBackend", Location(), inside, "XnnpackBackend")
+    (found,) = recorded_values([event], {2: source})
+    assert (found.operator, found.node, found.step) == (operator, "relu", (2, 1))
+    assert found.fused == (("conv", Location()),)
 
 
 def test_wrong_usage(command: Command) -> None:

@@ -81,6 +81,24 @@ def test_texts_are_compiled_without_torch() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+PLAN = """executorch.plan @forward {arenas = array<i64: 16>} {
+  %x = executorch.input {memory_id = 1, offset = 0} : tensor<i64>
+  %n = executorch.value 0 : i64
+  %sum = executorch.value 0 : i64
+  executorch.kernel_call "aten::_local_scalar_dense"(%x) returns(%n)
+  executorch.kernel_call "executorch_prim::add.Scalar"(%n, %n) returns(%sum)
+  executorch.return %sum
+}
+"""
+
+
+def test_files_are_compiled_again_without_torch(command: Command) -> None:
+    Path("plan.mlir").write_text(PLAN)
+    assert command("et-translate", "--mlir-to-pte", "plan.mlir", "-o", "plan.pte").code == 0
+    done = without("torch", "et-compile", "plan.pte", "-o", "x.pte", "-q")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_runtime_needs_none(command: Command) -> None:
     assert command("et-compile", "relu.mlir", "-o", "relu.pte", "-q").code == 0
     for package in ("xdsl", "torch", "flatbuffers"):

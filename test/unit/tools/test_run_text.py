@@ -65,6 +65,8 @@ def test_compiled_delegates(command: Command) -> None:
 def test_options_of_files(command: Command) -> None:
     ran = command("et-vm", "run", "relu.mlir", "--poison")
     assert (ran.code, "--poison needs instructions" in ran.err) == (2, True)
+    ran = command("et-vm", "run", "relu.mlir", "--repeat", "3", "--in-flight", "2")
+    assert (ran.code, "--in-flight needs instructions" in ran.err) == (2, True)
     ran = command("et-vm", "run", "net.pte", "--weights", "w.safetensors")
     assert (ran.code, "--weights applies to .mlir input only" in ran.err) == (2, True)
 

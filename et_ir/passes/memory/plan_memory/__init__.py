@@ -39,6 +39,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.analysis.aliasing import extent_of, root_of
+from et_ir.analysis.chains import Chains, ChainTimes
 from et_ir.analysis.liveness import Liveness
 from et_ir.diagnostics import Diagnostic, PassReport
 from et_ir.dialects.executorch import (
@@ -68,6 +69,7 @@ from et_ir.passes.plans import plans_of
 from et_ir.planning import Buffer, Plan, layout_problems, plan_of
 from et_ir.planning.banks import Bank, BankError, parse_banks
 from et_ir.planning.hierarchy import Infeasible, assign_banks
+from et_ir.planning.partial_order import ChainBuffer, order_problems, place_by_order
 from et_ir.planning.planners import PlannerError, find_planner, run_planner
 from et_ops.conventions import ET_VIEW
 from et_schema.program import TensorShapeDynamism
@@ -146,6 +148,8 @@ class PlanMemoryPass(ModulePass):
     ) -> None:
         _view_at_run_time(plan, unplanned)
         liveness = Liveness(plan)
+        chains = Chains(plan)
+        order = ChainTimes(chains) if chains.concurrent else None
         arenas: dict[int, list[tuple[MemoryRegisterOp, Buffer]]] = {}
         sizes: dict[int, int] = {}
         bounds: dict[int, int] = {}
@@ -165,9 +169,8 @@ class PlanMemoryPass(ModulePass):
                 op.set_place((arena, offset))
                 sizes[arena] = bounds[arena] = shared.sizes[arena]
                 continue
-            buffer = Buffer(
-                register_size(op), interval.first, interval.last, alignment_of(op, self.alignment)
-            )
+            last = interval.last if order is None else order.last(liveness.needed(op.result))
+            buffer = Buffer(register_size(op), interval.first, last, alignment_of(op, self.alignment))
             arenas.setdefault(arena, []).append((op, buffer))
         for arena, entries in arenas.items():
             ops, buffers = [op for op, _ in entries], [buffer for _, buffer in entries]
@@ -175,11 +178,13 @@ class PlanMemoryPass(ModulePass):
                 made = self._plan_banks(plan, banks, shared, ops, buffers)
             else:
                 made = [(arena, 0, range(len(ops)), self._layout(buffers))]
+                if order is not None:
+                    made = [(arena, 0, range(len(ops)), self._by_order(order, liveness, ops, made[0][3]))]
             for number, start, members, placed in made:
                 held = [buffers[index] for index in members]
                 check_size(number, start + placed.size, [ops[index] for index in members], banks)
                 if self.check:
-                    problems = layout_problems(held, placed.layout)
+                    problems = layout_problems(held, placed.layout) if order is None else []
                     if problems:
                         raise PassFailedException("plan-memory: invalid layout: " + "; ".join(problems))
                 for index, offset in zip(members, placed.layout.offsets, strict=True):
@@ -189,8 +194,29 @@ class PlanMemoryPass(ModulePass):
         arena_numbers = range(1, max(sizes, default=0) + 1)
         plan.set_arena_sizes(
             [sizes.get(arena, 0) for arena in arena_numbers],
-            [bounds.get(arena, 0) for arena in arena_numbers] if self.algorithm == "exact" else None,
+            [bounds.get(arena, 0) for arena in arena_numbers]
+            if self.algorithm == "exact" and order is None
+            else None,
         )
+
+    def _by_order(
+        self, order: ChainTimes, liveness: Liveness, ops: Sequence[MemoryRegisterOp], by_time: Plan
+    ) -> Plan:
+        """The smaller of a layout of intervals and one by the order of chains. Raises `PassFailedException` where one
+        lets registers share memory that chains may need at the same time.
+        """
+        buffers = [
+            ChainBuffer(
+                register_size(op), alignment_of(op, self.alignment), order.times(liveness.needed(op.result))
+            )
+            for op in ops
+        ]
+        layout = place_by_order(buffers, order.before)
+        if by_time.size <= layout.size:
+            layout = by_time.layout
+        if self.check and order_problems(buffers, layout.offsets, order.before):
+            raise PassFailedException("plan-memory: invalid layout: chains share memory at the same time")
+        return Plan(layout, 0)
 
     def _layout(self, buffers: Sequence[Buffer]) -> Plan:
         try:

@@ -57,7 +57,7 @@ from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
 from et_ir.passes.memory.update_in_place.updates import UPDATES, Update, UpdatedBytes, update_of
 from et_ir.passes.memory.update_in_place.writing import Emitter
 from et_ir.passes.memory.write_back import clone_call
-from et_ir.passes.plans import plans_of
+from et_ir.passes.plans import plans_in_one_chain
 from et_ir.targets.lookup import DEFAULT
 from et_ir.targets.rewriting import target_of
 from et_ops.conventions import COPY, UPDATE_CACHE
@@ -84,7 +84,7 @@ class UpdateInPlacePass(ModulePass):
         target = target_of(self)
         symbols = Globals(op)
         lowered = {one.key: one for one in op.body.block.ops if isinstance(one, LoweredOp)}
-        for plan in plans_of(op, self):
+        for plan in plans_in_one_chain(op, self):
             if any(_matters(call) for call in plan.instructions):
                 memory = Coalescing(plan, target.in_place)
                 emitter = Emitter(memory, symbols, target.general_index_put, UPDATE_CACHE in self.extra)

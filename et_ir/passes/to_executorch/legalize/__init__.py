@@ -42,6 +42,7 @@ result without a word; operators that are rarer stay without a kernel, and `link
 | `max_pool2d_with_indices_backward`, which adds to what was in its result | `scatter_add` to zeros |
 | `mul` of complex tensors that may have one element, taken for a real number | of twice as many |
 | complex tensors of Fourier and rotary models; two-sided Fourier transforms | the same of both parts |
+| `view_copy.dtype`, `view_as_complex` of dynamic sizes | padded to the largest, shown as the other type, and sliced |
 | `convolution` in three dimensions, transposed or not | one in two, with planes for images and channels |
 """
 
@@ -78,6 +79,7 @@ FAMILIES: Final = frozenset(
         "powers",
         "quotients",
         "ranks",
+        "reinterpretations",
         "remainder",
         "scans",
         "scatters",

@@ -91,13 +91,13 @@ class MethodBuilder(PlanBuilder):
         return plan
 
     def _input(self, index: int, argument: SSAValue, attributes: Mapping[str, Attribute]) -> None:
-        hint = argument.name_hint or _text(attributes.get("program.name"))
+        name = _text(attributes.get("program.name"))
+        hint = argument.name_hint or name
         type = argument.type
         value: Scalar = None
         dynamism = None
         if is_tensor(type):
             fix = f'export with an upper bound: dynamic_shapes with Dim("n", max=N) for {hint or "the input"}'
-            name = _text(attributes.get("program.name"))
             dims = [f"{name}.{dim}" for dim, size in enumerate(type.get_shape()) if name and size < 0]
             if dims:
                 fix += f", or {default_bounds(dims)}"
@@ -109,7 +109,9 @@ class MethodBuilder(PlanBuilder):
             value = literal_value(attributes["program.value"])
         else:
             value = default_of(type)
-        self.values[argument] = self.register(InputOp(type, value, dynamism=dynamism), self.function, hint)
+        self.values[argument] = self.register(
+            InputOp(type, value, name=name, dynamism=dynamism), self.function, hint
+        )
 
     # -- operations
 

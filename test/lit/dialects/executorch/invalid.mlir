@@ -266,6 +266,14 @@ executorch.plan @option {colour = "red"} {
 
 // -----
 
+executorch.plan @input_c3 {
+  // expected-error@+1 {{[input_c3] the name of an input is empty}}
+  %x = executorch.input as "" : tensor<4xf32>
+  executorch.return
+}
+
+// -----
+
 executorch.plan @input_c2 {
   // expected-error@+1 {{[input_c2] only an unplanned tensor can be owned by the caller}}
   %x = executorch.input aliased {memory_id = 1, offset = 0} : tensor<4xf32>
@@ -293,5 +301,33 @@ executorch.plan @guards_of_others {guards = #program.guards<(x, y), "x.shape[0] 
 // expected-error@+1 {{[guards_c1] 'x.shape[1] == 1' is not about an input of type tensor<4xf32>}}
 executorch.plan @guards_of_no_dimension {guards = #program.guards<(x), "x.shape[1] == 1">} {
   %x = executorch.input bound : tensor<4xf32>
+  executorch.return
+}
+
+// -----
+
+// expected-error@+1 {{[plan_c5] an executorch.chain must stand before the first instruction}}
+executorch.plan @plan_c5_before {
+  %a = executorch.alloc : tensor<4xf32>
+  %b = executorch.alloc : tensor<4xf32>
+  executorch.move %a to %b
+  executorch.chain() outs(%a)
+  executorch.return
+}
+
+// -----
+
+// expected-error@+1 {{[plan_c6] this 'executorch.jump_false' leaves its chain}}
+executorch.plan @plan_c6_forward {
+  %c = executorch.input true : i1
+  %a = executorch.alloc : tensor<4xf32>
+  %b = executorch.alloc : tensor<4xf32>
+  executorch.chain(%c)
+  executorch.jump_false %c, ^end, ^second
+^second:
+  executorch.chain()
+  executorch.move %a to %b
+  executorch.jump ^end
+^end:
   executorch.return
 }

@@ -37,6 +37,15 @@ func.func @result_c2(%x: tensor<?x4xf32, #program.sizes<s0>>) attributes {progra
 
 // -----
 
+// A size of 0 is known beside those that are not.
+func.func @result_c2_empty(%x: tensor<?x4xf32, #program.sizes<s0>>) attributes {program.ranges = #program.ranges<s0 from 2>} {
+  // expected-error@+1 {{[result_c2] result types are tensor<?x1xf32, #program.sizes<s0>>, expected tensor<?x0xf32, #program.sizes<s0>> for these operands}}
+  %0 = aten.slice.Tensor %x {dim = 1, start = 4, end = 4} : (tensor<?x4xf32, #program.sizes<s0>>) -> tensor<?x1xf32, #program.sizes<s0>>
+  func.return
+}
+
+// -----
+
 // Sizes that are never equal do not go together.
 func.func @operand_c3(%x: tensor<?xf32, #program.sizes<s0>>, %y: tensor<?xf32, #program.sizes<s0 + 2>>)
     attributes {program.ranges = #program.ranges<s0 from 2>} {

@@ -15,3 +15,21 @@ executorch.plan @parts {
   executorch.kernel_call "aten::add.out"(%r, %s, 1) outs(%t)
   executorch.return %t
 }
+
+// -----
+
+// A view of the caller's memory is made at run time, which no call does as another element type.
+// CHECK-LABEL: executorch.plan @reinterpretations
+// CHECK:       %r = executorch.view %x : tensor<4xi32>
+// CHECK:       "aten::view_copy.dtype_out"(%y, 3) outs(%s)
+executorch.plan @reinterpretations {
+  %x = executorch.input : tensor<4xf32>
+  %y = executorch.input aliased : tensor<4xf32>
+  %r = executorch.alloc : tensor<4xi32>
+  executorch.kernel_call "aten::view_copy.dtype_out"(%x, 3) outs(%r)
+  %s = executorch.alloc : tensor<4xi32>
+  executorch.kernel_call "aten::view_copy.dtype_out"(%y, 3) outs(%s)
+  %t = executorch.alloc : tensor<4xi32>
+  executorch.kernel_call "aten::add.out"(%r, %s, 1) outs(%t)
+  executorch.return %t
+}

@@ -354,3 +354,35 @@ executorch.plan @splits {
   executorch.kernel_call "aten::add.out"(%p, %q, 1) outs(%j)
   executorch.return %j, %b, %c, %d, %e, %h, %i
 }
+
+// -----
+
+// The same bytes as elements of another type, wider and narrower ones, also of a constant.
+// CHECK-LABEL: executorch.plan @reinterpretations
+// CHECK:       executorch.kernel_call "aten::neg.out"(%x) outs(%a)
+// CHECK-NEXT:  %b = executorch.view %a : tensor<2x4xi32>
+// CHECK-NEXT:  %c = executorch.view %a : tensor<2x16xui8>
+// CHECK-NEXT:  %v = executorch.view %a : tensor<2x2x2xf32>
+// CHECK-NEXT:  %d = executorch.view %a : tensor<2x2xcomplex<f32>>
+// CHECK-NEXT:  %w = executorch.constant @w : tensor<4xf32>
+// CHECK-NEXT:  %i = executorch.constant @w : tensor<4xi32>
+program.constant @w : tensor<4xf32>
+executorch.plan @reinterpretations {
+  %x = executorch.input : tensor<2x4xf32>
+  %a = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::neg.out"(%x) outs(%a)
+  %b = executorch.alloc : tensor<2x4xi32>
+  executorch.kernel_call "aten::view_copy.dtype_out"(%a, 3) outs(%b)
+  %c = executorch.alloc : tensor<2x16xui8>
+  executorch.kernel_call "aten::view_copy.dtype_out"(%b, 0) outs(%c)
+  %v = executorch.alloc : tensor<2x2x2xf32>
+  executorch.kernel_call "aten::view_copy.out"(%a, [2, 2, 2]) outs(%v)
+  %d = executorch.alloc : tensor<2x2xcomplex<f32>>
+  executorch.kernel_call "aten::view_as_complex_copy.out"(%v) outs(%d)
+  %w = executorch.constant @w : tensor<4xf32>
+  %i = executorch.alloc : tensor<4xi32>
+  executorch.kernel_call "aten::view_copy.dtype_out"(%w, 3) outs(%i)
+  %j = executorch.alloc : tensor<2x4xi32>
+  executorch.kernel_call "aten::add.out"(%b, %i, 1) outs(%j)
+  executorch.return %j, %c, %d
+}

@@ -6,6 +6,8 @@
 // RUN: et-opt -p copies-to-views --verify-diagnostics %s
 // RUN: et-opt -p update-in-place --verify-diagnostics %s
 // RUN: et-opt -p concatenate-in-place --verify-diagnostics %s
+// RUN: et-opt -p form-chains --verify-diagnostics %s
+// RUN: et-opt -p verify-chains --verify-diagnostics %s
 // RUN: et-opt -p externalize-constants --verify-diagnostics %s
 // RUN: et-opt -p link-check --verify-diagnostics %s
 // RUN: et-opt -p raise-plans --verify-diagnostics %s

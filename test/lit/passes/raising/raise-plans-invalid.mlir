@@ -22,10 +22,23 @@ executorch.plan @wrong_number_of_arguments {
 
 executorch.plan @another_element_type {
   %x = executorch.input : tensor<4xf32>
-  %i = executorch.view %x : tensor<4xi32>
-  %r = executorch.alloc : tensor<4xi32>
-  // expected-error @below {{[raise_c3] memory that was written as tensor<4xf32> is read as tensor<4xi32>}}
+  %n = executorch.alloc bound : tensor<4x1xi64>
+  %i = executorch.view %n : tensor<4x2xi32>
+  %r = executorch.alloc : tensor<4x2xi32>
+  executorch.kernel_call "aten::nonzero.out"(%x) outs(%n)
+  // expected-error @below {{[raise_c3] a part of a tensor with sizes known at run time is read as tensor<4x2xi32>}}
   executorch.kernel_call "aten::abs.out"(%i) outs(%r)
+  executorch.return %r
+}
+
+// -----
+
+executorch.plan @two_places_without_bytes {
+  %x = executorch.input bound {memory_id = 1, offset = 0} : tensor<4x0xf32>
+  %y = executorch.input bound {memory_id = 1, offset = 0} : tensor<4x0xi64>
+  %r = executorch.alloc bound : tensor<4x0xf32>
+  // expected-error @below {{[raise_c3] memory without bytes that was written as tensor<4x0xi64> is read as tensor<4x0xf32>}}
+  executorch.kernel_call "aten::abs.out"(%x) outs(%r)
   executorch.return %r
 }
 

@@ -237,3 +237,34 @@ executorch.plan @remainders {
   executorch.kernel_call "executorch_prim::mod.Scalar"(%k, 2) returns(%q)
   executorch.return %n, %m, %q
 }
+
+// -----
+
+// Memory that is read as another element type: of one tensor, of a part of one, and of several that an element lies in.
+// CHECK-LABEL: func.func @reinterpretations
+// CHECK:         %a = edge.neg %x : tensor<2x2xf32>
+// CHECK-NEXT:    %[[I:.*]] = edge.view_copy.dtype %a {dtype = i32} : (tensor<2x2xf32>) -> tensor<2x2xi32>
+// CHECK-NEXT:    %i = edge.neg %[[I]] : tensor<2x2xi32>
+// CHECK-NEXT:    %[[FLAT:.*]] = edge.view_copy %a {size = [4]} : (tensor<2x2xf32>) -> tensor<4xf32>
+// CHECK-NEXT:    %[[B:.*]] = edge.view_copy.dtype %[[FLAT]] {dtype = ui8} : (tensor<4xf32>) -> tensor<16xui8>
+// CHECK-NEXT:    %[[PART:.*]] = edge.slice_copy.Tensor %[[B]] {start = 2, end = 4} : (tensor<16xui8>) -> tensor<2xui8>
+// CHECK:         %[[CAT:.*]] = edge.cat
+// CHECK:         edge.view_copy.dtype %[[CAT]] {dtype = i32}
+executorch.plan @reinterpretations {
+  %x = executorch.input : tensor<2x2xf32>
+  %a = executorch.alloc : tensor<2x2xf32>
+  %b = executorch.view %a : tensor<2x2xi32>
+  %c = executorch.view %a from 2 : tensor<2xui8>
+  %i = executorch.alloc : tensor<2x2xi32>
+  %u = executorch.alloc : tensor<2xui8>
+  %p = executorch.alloc : tensor<1xi32>
+  %q = executorch.view %p : tensor<2xui8>
+  %r = executorch.view %p from 2 : tensor<1xi16>
+  %s = executorch.input : tensor<1xi16>
+  executorch.kernel_call "aten::neg.out"(%x) outs(%a)
+  executorch.kernel_call "aten::neg.out"(%b) outs(%i)
+  executorch.kernel_call "aten::clone.out"(%c, none) outs(%u)
+  executorch.kernel_call "aten::clone.out"(%u, none) outs(%q)
+  executorch.kernel_call "aten::neg.out"(%s) outs(%r)
+  executorch.return %i, %p
+}

@@ -1,7 +1,7 @@
 // RUN: et-opt -p to-out-variant --split-input-file %s | filecheck %s
 
 // CHECK-LABEL: executorch.plan @forward {in_spec = "in", out_spec = "out"} {
-// CHECK-NEXT:  %x = executorch.input : tensor<2x4xf32>
+// CHECK-NEXT:  %x = executorch.input as "x" : tensor<2x4xf32>
 // CHECK-NEXT:  %n = executorch.input 3 : i64
 // CHECK-NEXT:  %unused = executorch.input "text" : !program.string
 // CHECK-NEXT:  %b = executorch.constant @b : tensor<4xf32>

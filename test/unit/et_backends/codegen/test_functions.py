@@ -8,7 +8,7 @@ from math import erf
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, as_module, check, lowered, run, sets
+from native_modules import SETS, as_module, check, compiled, lowered, run, sets
 
 from et_backends.native.compiler import NativePartitioner
 from et_ir import to_edge_transform_and_lower
@@ -64,21 +64,39 @@ FUNCTIONS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float]] = {
 """The function in f64, and the most that the compiled one may differ, in units in the last place."""
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_error(function: str) -> None:
+def check_function(function: str, x: np.ndarray, found: np.ndarray, name: str) -> None:
+    """Compare what the instruction set `name` gives with the function in f64, and the signs of zeros."""
     exactly, most = FUNCTIONS[function]
-    x = points()
     with np.errstate(all="ignore"):
         exact = exactly(x.astype(np.float64))
+    error = errors(found, exact)
+    worst = int(error.argmax())
+    assert error[worst] <= most, (function, name, x[worst], found[worst], exact[worst])
+    zeros = (found == 0) & (exact == 0)
+    np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(exact[zeros]), name)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_error(function: str) -> None:
+    x = points()
     argument = (torch.from_numpy(x),)
     program = torch.export.export(as_module(getattr(torch, function)), argument)
     for name in sets():
-        found = run(lowered(program, name), argument)
-        error = errors(found, exact)
-        worst = int(error.argmax())
-        assert error[worst] <= most, (name, x[worst], found[worst], exact[worst])
-        zeros = (found == 0) & (exact == 0)
-        np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(exact[zeros]), name)
+        check_function(function, x, run(lowered(program, name), argument), name)
+
+
+def test_all_functions_in_one_program() -> None:
+    """At one in a hundred of the points, with one of the instruction sets."""
+    x = points()[::100].copy()
+    argument = (torch.from_numpy(x),)
+    program = torch.export.export(
+        as_module(lambda one: torch.stack([getattr(torch, function)(one) for function in FUNCTIONS])),
+        argument,
+    )
+    name, *_ = sets()
+    found = run(lowered(program, name), argument).reshape(len(FUNCTIONS), -1)
+    for function, values in zip(FUNCTIONS, found, strict=True):
+        check_function(function, x, values, name)
 
 
 @pytest.mark.parametrize("exponent", [2.5, -0.3, 7.0, -4.0, 1 / 3, 100.0])
@@ -159,6 +177,23 @@ def test_pointwise(function: str) -> None:
 def test_numbers_beyond_the_largest_float(function: Callable[..., torch.Tensor]) -> None:
     """They are infinite, as torch has them."""
     check(function, torch.linspace(-3, 3, 19))
+
+
+@pytest.mark.parametrize(
+    ("x", "low", "high", "expected"),
+    [
+        (torch.linspace(-3, 3, 19), None, 1e300, torch.linspace(-3, 3, 19)),
+        (torch.linspace(-3, 3, 19), -1e39, 1e39, torch.linspace(-3, 3, 19)),
+        (torch.arange(-9, 10, dtype=torch.int8), -128, 127, torch.arange(-9, 10, dtype=torch.int8)),
+    ],
+    ids=["above floats", "around floats", "the ends of bytes"],
+)
+def test_bounds_beyond_the_type(
+    x: torch.Tensor, low: float | None, high: float, expected: torch.Tensor
+) -> None:
+    """Those of floats are infinite; torch exports programs with them, and refuses to run them."""
+    file = compiled(as_module(lambda x: x.clamp(low, high)), (x,), SETS[0])
+    np.testing.assert_array_equal(run(file, (x,)), expected.numpy())
 
 
 def test_pointwise_after_a_product() -> None:

@@ -85,6 +85,14 @@ def test_resampling(name: str) -> None:
     check(function, torch.randn(shape), growth=max(shape[2:]) if name.startswith(WEIGHTED) else 1.0)
 
 
+def test_planes_of_a_volume() -> None:
+    """Each axis has places of its own."""
+    x = torch.arange(5 * 2 * 3 * 4, dtype=torch.float32).reshape(1, 5, 2, 3, 4)
+    check(
+        lambda x: F.interpolate(F.pad(x, (1, 2, 0, 1, 1, 0), mode="reflect"), size=(4, 7, 5)), x, exact=True
+    )
+
+
 @pytest.mark.parametrize("sizes", [(7, 3), (10, 33), (3, 7), (100, 101), (33, 10), (64, 65), (5, 11)])
 def test_nearest_places_are_those_of_torch(sizes: tuple[int, int]) -> None:
     source, target = sizes

@@ -406,9 +406,21 @@ def methods_of(case: Case | Lookup) -> list[tuple[str, Method]]:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_one_file_for_all_sizes(case: Case) -> None:
+    _check(case, [(3, 9), (1, 5), (5, 70), (2, 16), (4, 33), (1, 63), (5, 14), (3, 27)])
+
+
+def test_windows_beyond_images() -> None:
+    """What they cover depends on steps, sizes and distances along each axis."""
+    _check(
+        Case(lambda x: functional.max_pool2d(x, (3, 2), (2, 1), 1, (2, 3)), [("b", 5, "n", "n")]),
+        [(2, 7), (3, 8), (1, 20)],
+    )
+
+
+def _check(case: Case, sizes: Sequence[tuple[int, int]]) -> None:
     methods = methods_of(case)
     module = as_module(case.function).eval()
-    for b, n in ((3, 9), (1, 5), (5, 70), (2, 16), (4, 33), (1, 63), (5, 14), (3, 27)):
+    for b, n in sizes:
         inputs = case.inputs(b=b, n=n)
         truth = truth_of(module, *inputs)
         scale = max(case.scale, largest(truth.values[0]))

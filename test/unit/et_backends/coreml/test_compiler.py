@@ -106,6 +106,24 @@ def test_scalars_booleans_and_integers_go_in_and_out() -> None:
         run(file, *inputs[:3], torch.tensor([3, 1 << 40]))
 
 
+GATHERS: dict[str, Any] = {
+    "first": lambda x, places: x.index_select(0, places),
+    "middle": lambda x, places: x.index_select(1, places),
+    "last": lambda x, places: x.index_select(-1, places),
+    "embedding": lambda x, places: nn.functional.embedding(places.reshape(1, 2), x[0] * 2),
+    "of each row": lambda x, places: x.gather(2, places.reshape(1, 1, 2).expand(2, 3, 2)),
+}
+
+
+def test_gathers() -> None:
+    x, places = torch.randn(2, 3, 4), torch.tensor([1, 0])
+    together = Calls(lambda x, places: tuple(function(x, places) for function in GATHERS.values()))
+    file = file_of(together, x, places)
+    assert set(operators(file)) == {"CoreMLBackend"}
+    for name, found, expected in zip(GATHERS, run(file, x, places), together(x, places), strict=True):
+        assert torch.equal(found, expected), name
+
+
 @pytest.mark.parametrize(
     ("function", "inputs", "reason"),
     [

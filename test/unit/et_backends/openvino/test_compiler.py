@@ -19,8 +19,9 @@ from xdsl.dialects.func import FuncOp
 
 from et_backends.openvino.compiler import OpenvinoPartitioner
 from et_backends.openvino.compiler.blob import export_apart
+from et_backends.openvino.compiler.partitioner import OpenvinoSupport
 from et_backends.openvino.runtime import shared_core
-from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from et_ir.backends import register_backend
 from et_ir.delegation.backends_by_name import parse_backend
 from et_ir.quantization import quantize
@@ -211,6 +212,40 @@ class TestQuantized:
         file = file_of(Ends(), q)
         assert operators(file) == ["OpenvinoBackend"]
         assert torch.equal(run(file, q, allow_native=True)[0], Ends()(q))
+
+    def test_numbers_that_integers_would_stand_for(self) -> None:
+        """Steps of the results are smaller than those of the operand."""
+
+        class Ends(nn.Module):
+            def forward(self, q: torch.Tensor) -> tuple[torch.Tensor, ...]:
+                q_ = torch.ops.quantized_decomposed
+                x = q_.dequantize_per_tensor(q, 0.5, 3, -128, 127, torch.int8)
+                results = (
+                    x.clamp(-0.3, 0.7),
+                    nn.functional.hardtanh(x, -0.3, 0.7),
+                    torch.maximum(x, torch.tensor(0.3)),
+                    torch.minimum(x, torch.tensor(0.3)),
+                    nn.functional.pad(x, (1, 1), value=0.3),
+                    nn.functional.avg_pool2d(x, 2, 2, 1),
+                    nn.functional.avg_pool2d(x, 2, 2, 1, count_include_pad=False),
+                    nn.functional.relu(x),
+                    x * 2,
+                )
+                return tuple(q_.quantize_per_tensor(y, 0.25, 9, 0, 255, torch.uint8) for y in results)
+
+        edge = to_edge(exported(Ends(), torch.zeros(1, 1, 4, 4, dtype=torch.int8)))
+        (method,) = (op for op in edge.module.walk() if isinstance(op, FuncOp))
+        support = OpenvinoSupport(method, "CPU")
+        refusals = [(op.name, str(support.refusal(op) or "")) for op in method.walk()]
+        found = [(name, text.split()[0]) for name, text in refusals if "of restored integers" in text]
+        assert found == [
+            ("edge.clamp", "bounds"),
+            ("edge.hardtanh", "bounds"),
+            ("edge.maximum", "bounds"),
+            ("edge.minimum", "bounds"),
+            ("edge.constant_pad_nd", "padding"),
+            ("edge.avg_pool2d", "padding"),
+        ]
 
 
 def _quantized(name: str) -> tuple[torch.export.ExportedProgram, tuple[Any, ...]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from et_backends.tosa.compiler.serialization import graph_of, module_of
 from et_backends.tosa.format.blob import block_of, read_tosa, serialize_tosa
 from et_backends.tosa.format.graph import (
     AddAttribute,
@@ -51,6 +52,20 @@ def test_what_is_written_is_read() -> None:
     blob = serialize_tosa(graph())
     assert serialize_tosa(read_tosa(blob)) == blob
     assert [op.op for op in block_of(read_tosa(blob)).operators] == [Op.CONST, Op.ADD, Op.REDUCE_SUM]
+
+
+def test_a_file_as_a_module() -> None:
+    """Which verifies, and is written as the same file, but for the names of its tensors."""
+    module = module_of(graph())
+    module.verify()
+    made, block = graph_of(module), block_of(graph())
+    assert serialize_tosa(graph_of(module_of(made))) == serialize_tosa(made)
+    assert [(op.op, op.attribute) for op in block_of(made).operators] == [
+        (op.op, op.attribute) for op in block.operators
+    ]
+    assert [(one.shape, one.type, one.data) for one in block_of(made).tensors] == [
+        (one.shape, one.type, one.data) for one in block.tensors
+    ]
 
 
 def _tensor(number: int, **fields: object) -> Callable[[TosaGraph], None]:

@@ -54,6 +54,20 @@ def test_blocks_of_rescales(shape: tuple[int, ...], per_channel: bool, shift: in
     np.testing.assert_array_equal(made, rescaled(x, multiplier, shifts, 0, -3))
 
 
+@pytest.mark.parametrize("shift", [30, 31, 32, 33, 38])
+@pytest.mark.parametrize("constant", [(), (1, 2, 3, 4)])
+def test_rounding_twice(shift: int, constant: tuple[int, ...]) -> None:
+    """As `apply_scale_32` does, in Python's integers."""
+    x = np.arange(-600, 600, dtype=np.int32)
+    attribute = RescaleAttribute(True, RoundingMode.DOUBLE_ROUND, False, False, False)
+    for multiplier in (2**30, 2**30 + 12345):
+        rest = np.array([multiplier], np.int32), np.array([shift], np.int8), *[np.zeros(1, np.int32)] * 2
+        made = run(Op.RESCALE, attribute, [x, *rest], TosaType(x.shape, DType.INT32), constant)
+        for value, result in zip(x.tolist(), made.tolist(), strict=True):
+            second = 0 if shift <= 31 else 2**30 if value >= 0 else -(2**30)
+            assert result == (value * multiplier + 2 ** (shift - 1) + second) >> shift
+
+
 @pytest.mark.parametrize("unsigned", [False, True])
 @pytest.mark.parametrize("shift", [30, 31, 40, 43, 44])
 @pytest.mark.parametrize("end", [-128, 5, 127])

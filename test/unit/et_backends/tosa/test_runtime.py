@@ -27,7 +27,7 @@ from et_backends.tosa.format.graph import (
     TransposeConv2dAttribute,
     Version,
 )
-from et_backends.tosa.format.operators import ATTRIBUTES
+from et_backends.tosa.format.operators import ATTRIBUTES, OPERANDS, TosaType, result_of
 from et_backends.tosa.runtime.program import MAKERS, TosaProgram
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_vm.values import Array
@@ -188,6 +188,33 @@ def test_operators_that_the_specification_does_not_have(
 ) -> None:
     with pytest.raises(InvalidFile, match=message):
         load()
+
+
+FLOATS = {DType.FP32, DType.FP16, DType.BF16}
+INTEGERS = {DType.INT8, DType.INT16, DType.INT32}
+TAKEN = {
+    "CEIL COS ERF EXP FLOOR LOG POW RECIPROCAL RSQRT SIGMOID SIN TANH REDUCE_PRODUCT": FLOATS,
+    "ABS ADD SUB MAXIMUM MINIMUM EQUAL GREATER GREATER_EQUAL REDUCE_SUM": FLOATS | {DType.INT32},
+    "REDUCE_MAX REDUCE_MIN": FLOATS | INTEGERS,
+    "BITWISE_AND BITWISE_NOT BITWISE_OR BITWISE_XOR LOGICAL_LEFT_SHIFT LOGICAL_RIGHT_SHIFT": INTEGERS,
+    "CLZ INTDIV": {DType.INT32},
+    "LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGICAL_XOR REDUCE_ALL REDUCE_ANY": {DType.BOOL},
+}
+"""Element types of operators, by the tables of the specification."""
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"), [(one, types) for names, types in TAKEN.items() for one in names.split()]
+)
+def test_element_types_of_the_specification(name: str, taken: set[DType]) -> None:
+    op = Op[name]
+    for dtype in {DType.BOOL, *INTEGERS, *FLOATS}:
+        operands = [TosaType((2,), dtype)] * len(OPERANDS[op])
+        if dtype in taken:
+            assert result_of(op, ATTRIBUTES[op](), operands, dtype).shape in ((2,), (1,))
+        else:
+            with pytest.raises(ValueError, match=f"{name} takes .*, not {dtype.name}"):
+                result_of(op, ATTRIBUTES[op](), operands, dtype)
 
 
 @pytest.mark.parametrize("values", [(None, None), (b"", b"\0\0\x80?"), (b"\0\0\x80?", b"\0\0\x80")])

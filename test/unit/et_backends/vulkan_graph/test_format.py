@@ -49,7 +49,9 @@ def test_storage_and_layout() -> None:
 def test_a_blob_without_a_header() -> None:
     build = Build()
     build.call("aten.relu.default", build.input(2), build.output(2))
-    assert read_vkgraph(bytes(encode(build.graph, v.FILE_IDENTIFIER))).graph == build.graph
+    found = read_vkgraph(bytes(encode(build.graph, v.FILE_IDENTIFIER)))
+    assert found.graph == build.graph
+    assert not len(found.data)
 
 
 def test_a_blob_of_another_schema() -> None:

@@ -132,6 +132,9 @@ def test_what_a_move_refers_to_is_needed_as_long_as_the_target() -> None:
     assert then is not None
     assert other is not None
     assert then.last == other.last == 8
+    # Its content is, in the branch that writes it and after the join.
+    for name, times in (("then", [2, 3, 4]), ("else", [5, 6, 7])):
+        assert [time for time in range(10) if found.is_needed_after(registers[name], time)] == times
 
 
 def test_branches_do_not_interfere() -> None:

@@ -4,9 +4,8 @@ import hashlib
 
 import pytest
 
-from et_ir.data import Blob, MissingData
+from et_ir.data import Blob, BlobIndex, MissingData
 from et_ir.data.blob import KEEP
-from et_ir.emit.data import BlobIndex
 
 
 def test_a_blob_is_a_view_of_its_bytes():

@@ -1,4 +1,5 @@
 import pytest
+from support.cost import lines_of
 
 from et_ir.backends import DataEntry, NamedDataConflict, NamedDataStore
 
@@ -11,6 +12,16 @@ def test_equal_bytes_are_one_buffer():
     output = store.get_named_data_store_output()
     assert [bytes(blob.view()) for blob in output.buffers] == [b"1234", b"5678"]
     assert output.pte_data == {"a": DataEntry(0, 16), "b": DataEntry(0, 1), "c": DataEntry(1, 1)}
+
+
+def test_other_bytes_of_one_size_are_told_apart_by_their_first():
+    def add(count: int) -> None:
+        store = NamedDataStore()
+        for number in range(count):
+            store.add_named_data(str(number), number.to_bytes(8, "little"))
+        assert len(store.get_named_data_store_output().buffers) == count
+
+    assert lines_of(lambda: add(400)) < 5 * lines_of(lambda: add(100))
 
 
 def test_the_same_again_keeps_the_larger_alignment():

@@ -45,16 +45,17 @@ class _Calls(Observer):
         self._calls += event in ("call", "c_call")
 
 
-def _calls(shape: str, size: int) -> Counter[str]:
+def _calls(shape: str, size: int, route: str) -> Counter[str]:
     calls = _Calls()
-    compiled(shape, size, "et-vm", calls)
+    compiled(shape, size, route, calls)
     return calls.by_pass
 
 
+@pytest.mark.parametrize("route", ["et-vm", "xnnpack"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_passes(shape: str) -> None:
-    _calls(shape, SIZES[0])  # what is computed once in a process
-    small, large = (_calls(shape, size) for size in SIZES)
+def test_passes(shape: str, route: str) -> None:
+    _calls(shape, SIZES[0], route)  # what is computed once in a process
+    small, large = (_calls(shape, size, route) for size in SIZES)
     exponents = {
         name: exponent(small[name], count, SIZES[1] / SIZES[0])
         for name, count in large.items()

@@ -372,7 +372,7 @@ def test_stack_traces() -> None:
     assert read_pte(stream.getvalue()).program.execution_plan[0].chains[0].stacktrace == frames
 
 
-def test_several_chains_are_one_after_the_other() -> None:
+def test_jumps_count_from_the_start_of_their_chain() -> None:
     builder = Builder(schema.Bool(False)).call("x::a")
     builder.plan.chains.append(
         schema.Chain(
@@ -383,9 +383,13 @@ def test_several_chains_are_one_after_the_other() -> None:
         )
     )
     lines = builder.text()
-    assert [line for line in lines if line[0] in "jk"] == [
-        'kernel_call "x::a"()', "jump ^bb1", "jump ^bb0", 'kernel_call "x::a"()',
+    assert [line for line in lines if line[0] in "cjk"] == [
+        "chain()", 'kernel_call "x::a"()', "jump ^bb1", "chain()", "jump ^bb1", 'kernel_call "x::a"()',
     ]  # fmt: skip
+    stream = io.BytesIO()
+    write(disassemble(read_pte(builder.file())), stream)
+    written = read_pte(stream.getvalue()).program.execution_plan[0].chains
+    assert [chain.instructions for chain in written] == [chain.instructions for chain in builder.plan.chains]
 
 
 BAD_TENSORS = [

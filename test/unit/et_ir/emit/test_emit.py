@@ -231,6 +231,30 @@ def test_tensors() -> None:
     assert p.allocation_info == schema.AllocationDetails(1, 72, 0)
 
 
+def test_names_of_inputs_come_back() -> None:
+    """Tensors and numbers; an input without a name stays without one, and numbers of registers are no names."""
+    text = """executorch.plan @f {arenas = array<i64: 32>} {
+      %n = executorch.input 3 as "n" : i64
+      %r7 = executorch.input : tensor<4xf32>
+      %x = executorch.input as "x_1" {memory_id = 1, offset = 0} : tensor<4xf32>
+      executorch.kernel_call "aten::neg.out"(%x) outs(%x)
+      executorch.return %x
+    }"""
+    stream = io.BytesIO()
+    write(parse(text), stream)
+    file = read_pte(stream.getvalue())
+    module = disassemble(file)
+    assert file.input_names == {"f": ("n", "", "x_1")}
+    assert [line.split(" = ", 1)[1] for line in str(module).splitlines() if "executorch.input" in line] == [
+        'executorch.input 3 as "n" : i64',
+        "executorch.input : tensor<4xf32>",
+        'executorch.input as "x_1" {memory_id = 1, offset = 0} : tensor<4xf32>',
+    ]
+    again = io.BytesIO()
+    write(module, again)
+    assert again.getvalue() == stream.getvalue()
+
+
 STATEFUL = """
 program.buffer mutable @s : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>
 program.constant @w : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import torch
 from support.aten_interpreter import Interpreter
+from support.programs import run
 from torch import Tensor, nn
 from torch.nn import functional
 
+from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.frontend import import_program
 from et_ir.frontend.formulas import (
     embedding_renorm,
@@ -72,6 +74,22 @@ def test_linear_interpolation_as_of_kernels(dtype: torch.dtype, align_corners: b
         rtol = 0.03 if dtype == torch.bfloat16 else 1e-5
         got = upsample_linear_vec(given, size, align_corners, factors)
         torch.testing.assert_close(got, want, rtol=rtol, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize("factor", [1.25, 1.9])
+def test_a_factor_of_a_size_known_at_run_time_only(factor: float) -> None:
+    """A small size that the factor keeps stays as it is."""
+
+    class Resized(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return functional.interpolate(x, scale_factor=factor, mode="linear")
+
+    sizes = ({2: torch.export.Dim("n", min=2, max=20)},)
+    program = torch.export.export(Resized(), (torch.randn(1, 2, 9),), dynamic_shapes=sizes, strict=False)
+    file = to_edge(program).to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    for size in (2, 3, 9, 17):
+        x = torch.randn(1, 2, size)
+        torch.testing.assert_close(run(file, x)[0], Resized()(x))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])

@@ -87,15 +87,19 @@ def test_what_the_user_states_of_inputs():
     assert ranges(torch.relu, X, dynamic_shapes=(({0: Dim("rows")},),)) == ["from 0"]
 
 
-def test_a_number_that_no_type_has():
+@pytest.mark.parametrize(("least", "most"), [(1, 4), (-7, 4), (None, 4), (None, None)])
+def test_a_number_that_no_type_has(least: int | None, most: int | None):
     def counted(x: Tensor, n: Tensor) -> Tensor:
         length = n.item()
-        torch._check(length >= 1)
-        torch._check(length <= 4)
+        if least is not None:
+            torch._check(length >= least)
+        if most is not None:
+            torch._check(length <= most)
         return x * length
 
     found = method(counted, X, torch.tensor(2))
-    assert [(op.least, op.most) for op in found.walk() if isinstance(op, RangeOp)] == [(1, 4)]
+    stated = [] if most is None else [(least, most)]
+    assert [(op.least, op.most) for op in found.walk() if isinstance(op, RangeOp)] == stated
 
 
 def with_a_row(x: Tensor) -> Tensor:

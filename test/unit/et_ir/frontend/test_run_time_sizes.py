@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy import functions
 from torch.utils._sympy.functions import FloatPow, FloatTrueDiv, FloorDiv, IntTrueDiv, Mod, ToFloat
 
 from et_ir.frontend.run_time_sizes import Like, SymbolicSizes, expression, numberings
@@ -63,6 +65,36 @@ def first_assumption(make: Any, least: int | None, most: int | None) -> str | No
 )
 def test_conditions(make: Any, least: int, most: int | None, expected: bool) -> None:
     assert (first_assumption(make, least, most) is None) == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "function"),
+    [
+        (lambda n: functions.FloorDiv(n * n, 3), lambda n: n * n // 3),
+        (lambda n: functions.CleanDiv(n * n, 3), lambda n: n * n // 3),
+        (lambda n: functions.Mod(n * n, 7), lambda n: n * n % 7),
+        (lambda n: functions.PythonMod(n * n - 40, 7), lambda n: (n * n - 40) % 7),
+        (lambda n: functions.Max(n * n, 5 * n - 3), lambda n: max(n * n, 5 * n - 3)),
+        (lambda n: functions.Min(n * n, 5 * n - 3), lambda n: min(n * n, 5 * n - 3)),
+        (lambda n: functions.ToFloat(n * n), lambda n: float(n * n)),
+        (lambda n: functions.IntTrueDiv(n * n, 2), lambda n: n * n / 2),
+        (lambda n: functions.FloatTrueDiv(functions.ToFloat(n * n), 2.0), lambda n: n * n / 2),
+        (lambda n: functions.FloatPow(functions.ToFloat(n), 2.0), lambda n: n**2.0),
+        (lambda n: functions.PowByNatural(2, n), lambda n: 2**n),
+        (lambda n: functions.OpaqueUnaryFn_sqrt(n**4), lambda n: math.sqrt(n**4)),
+        (lambda n: functions.CeilToInt(functions.IntTrueDiv(n * n, 2)), lambda n: math.ceil(n * n / 2)),
+        (lambda n: functions.FloorToInt(functions.IntTrueDiv(n * n, 2)), lambda n: math.floor(n * n / 2)),
+        (lambda n: functions.TruncToInt(functions.IntTrueDiv(n * n, 2)), lambda n: math.trunc(n * n / 2)),
+        (lambda n: functions.RoundToInt(functions.IntTrueDiv(n * n, 2)), lambda n: round(n * n / 2)),
+    ],
+)
+def test_functions_of_sizes(make: Any, function: Any) -> None:
+    """What a function is for one size is found, and what lies between its results is for none."""
+    results = {function(n) for n in range(2, 10)}
+    result = function(3)
+    gap = next(one for one in (result + 1, result + 2, result - 1) if one not in results)
+    assert first_assumption(lambda n: sympy.Ne(make(n), result), 2, 9) is not None
+    assert first_assumption(lambda n: sympy.Ne(make(n), gap), 2, 9) is None
 
 
 @pytest.mark.parametrize(

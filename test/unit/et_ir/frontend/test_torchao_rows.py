@@ -10,6 +10,7 @@ import torch.ao.quantization.fx._decomposed  # defines the operators
 from torch import nn
 
 from et_ir.frontend.mutation import functionalise_by_tracing
+from et_ir.quantization.rows import rowwise
 
 Q: Any = torch.ops.quantized_decomposed
 
@@ -54,6 +55,23 @@ def test_zero_points_are_chosen_otherwise(affine: Any) -> None:
     others, other_zeros = Q.choose_qparams_per_token_asymmetric(x, torch.int8)
     assert torch.equal(scales.reshape(-1), others.reshape(-1).float())
     assert (zeros.reshape(-1) != other_zeros.reshape(-1)).any()
+
+
+@pytest.mark.parametrize("block", [[1, 16], [1, 4], [2, 16], [200, 16], [200, 1]])
+@pytest.mark.parametrize("flat", [False, True], ids=["a scale for each block", "scales in a row"])
+def test_rows_that_are_restored_a_few_at_a_time(
+    affine: Any, block: list[int], flat: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where each has scales of its own; the others at once."""
+    monkeypatch.setattr("et_ir.quantization.rows.ELEMENTS", 48)
+    levels = torch.randint(-8, 8, (200, 16), dtype=torch.int8)
+    shape = [200 // block[0], 16 // block[1]]
+    scales = torch.rand(shape) + 0.5
+    if flat and shape[1] == 1:
+        scales = scales.flatten()
+    arguments = (levels, block, scales, None, torch.int8, -8, 7)
+    restored = affine.dequantize_affine.default
+    assert torch.equal(rowwise(restored, arguments, {}), restored(*arguments))
 
 
 class Written(nn.Module):

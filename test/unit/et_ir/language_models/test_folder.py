@@ -336,3 +336,19 @@ def test_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LanguageModelError, match="is a file"):
         ModelFolder(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("changes", "has_images"),
+    [
+        ({}, False),
+        ({"vision_config": {}}, False),
+        ({"model_type": "llava"}, False),
+        ({"model_type": "llava", "vision_config": {}}, True),
+    ],
+    ids=["text", "an encoder beside a model of text", "a model without its encoder", "images"],
+)
+def test_models_that_read_images(folder: Path, changes: dict[str, object], has_images: bool) -> None:
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    assert ModelFolder(folder).has_images == has_images

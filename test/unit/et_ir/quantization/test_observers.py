@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 from torchao.quantization.pt2e import HistogramObserver as TorchaoHistogramObserver
+from torchao.quantization.pt2e import PerChannelMinMaxObserver as TorchaoPerChannelMinMaxObserver
 
-from et_ir.quantization.observers import HistogramObserver
+from et_ir.quantization.observers import HistogramObserver, PerChannelMinMaxObserver
 
 VALUES: dict[str, Callable[[torch.Generator], Tensor]] = {
     "normal": lambda generator: torch.randn(500, generator=generator),
@@ -60,3 +61,23 @@ def test_errors_are_computed_for_ranges_that_differ(monkeypatch: pytest.MonkeyPa
     observer(torch.randn(1000, generator=torch.Generator().manual_seed(0)))
     observer.calculate_qparams()
     assert 0 < len(calls) == len(set(calls)) < 100
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_ranges_of_channels(axis: int, dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(axis)
+    batches = [torch.randn(3, 4, 5, 6, generator=generator).to(dtype) for _ in range(3)]
+    batches.insert(1, torch.empty(0, 0, 0, 0, dtype=dtype))
+    for broken in (0.0, float("inf"), float("nan")):
+        batches[2][1, 1, 1, 1] = broken
+        pair = [
+            kind(ch_axis=axis, dtype=torch.int8, quant_min=-127, quant_max=127, eps=2**-12)
+            for kind in (TorchaoPerChannelMinMaxObserver, PerChannelMinMaxObserver)
+        ]
+        for batch in batches:
+            assert all(observer(batch) is batch for observer in pair)
+        bounds = [(one.min_val, one.max_val) for one in pair]
+        assert bounds[0][0].shape == (batches[0].shape[axis],)
+        for wanted, found in zip(*bounds, strict=True):
+            torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)

@@ -140,6 +140,27 @@ def test_operators_in_floats_are_named_with_their_place() -> None:
     assert str(left).endswith(": aten.sigmoid.default: no quantized kernel")
 
 
+@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.parametrize(
+    ("layer", "operator"),
+    [
+        (nn.LSTM(4, 4), "aten.lstm.input"),
+        (nn.GRU(4, 4), "aten.gru.input"),
+        (nn.RNN(4, 4), "aten.rnn_tanh.input"),
+        (nn.LSTMCell(4, 4), "aten.lstm_cell.default"),
+        (nn.Conv1d(4, 4, 3, padding="same"), "aten.conv1d.padding"),
+    ],
+    ids=["lstm", "gru", "rnn", "lstm cell", "convolution"],
+)
+def test_layers_in_floats_are_named(layer: nn.Module, operator: str, is_dynamic: bool) -> None:
+    config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=is_dynamic)
+    quantizer = XNNPACKQuantizer().set_global(config)
+    converted(quantizer, Net(lambda m, x: m[0](x), layer), (torch.randn(4, 4),))
+    assert [(one.operator, one.reason) for one in quantizer.unquantized if one.module] == [
+        (operator, "no quantized kernel")
+    ]
+
+
 def test_composition_with_another_quantizer() -> None:
     dynamic = XNNPACKQuantizer().set_module_name(
         "0", get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True)

@@ -65,8 +65,13 @@ class TestFunctions:
 
         assert load(scaled(3), kernels=registry_of(scale)).execute([f32(1, 1, 1, 1)])[0].tolist() == [3] * 4
 
-    def test_sizes_known_at_run_time(self):
-        method = load(scaled(dynamic=True), kernels=registry_of(scale_any))
+    @pytest.mark.parametrize("said", [lambda x, by: x.shape, lambda x, by: [x.shape]], ids=["sizes", "list"])
+    def test_sizes_known_at_run_time(self, said):
+        @kernel("mylib::scale.out", shape=said)
+        def scale(x: np.ndarray, by: float, *, out: np.ndarray) -> None:
+            np.multiply(x, by, out=out)
+
+        method = load(scaled(dynamic=True), kernels=registry_of(scale))
         for count in (4, 2, 0, 3):
             assert method.execute([np.ones(count, np.float32)])[0].tolist() == [2] * count
 

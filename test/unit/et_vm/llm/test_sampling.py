@@ -86,7 +86,16 @@ def test_seeds() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"temperature": -1}, {"temperature": float("nan")}, {"top_p": 0}, {"top_p": 1.5}, {"top_k": -1}],
+    [
+        {"temperature": -1},
+        {"temperature": float("nan")},
+        {"top_p": 0},
+        {"top_p": 1.5},
+        {"top_k": -1},
+        {"top_k": 1.5},
+        {"seed": -1},
+        {"seed": 0.5},
+    ],
 )
 def test_refusals(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="expected"):

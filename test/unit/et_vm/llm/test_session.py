@@ -17,6 +17,7 @@ from et_ir import ExecutorchBackendConfig, to_edge
 from et_schema.errors import ExecutorchError, InputError, InvalidFile
 from et_schema.scalar_type import ScalarType
 from et_vm.llm import LanguageModel, Session
+from et_vm.llm.model import Images
 from et_vm.runtime import Runtime
 from et_vm.state.files import read_tensors, write_tensors
 from examples.models.cached_llama import CachedLlama, methods
@@ -297,13 +298,8 @@ def test_other_programs() -> None:
         LanguageModel(Runtime().load_program(file))
 
 
-@pytest.mark.parametrize(
-    ("tokens", "grid"),
-    [(0, None), (4, [4]), (4, 4), (4, [-2, -2]), (4, [2.0, 2.0]), (4, [3, 2])],
-    ids=["none", "one", "number", "negative", "floats", "others"],
-)
-def test_grids_of_images_that_make_no_sense(tokens: int, grid: object) -> None:
-    """As a damaged program may have them."""
+def images_of(tokens: int, grid: object) -> Images:
+    """Those of a program whose encoder gives so many embeddings for an image of 8 x 8 pixels."""
     program = Runtime().load_program(compiled())
     found = LanguageModel(program)
     pixels = SimpleNamespace(dtype=lambda: ScalarType.FLOAT, sizes=lambda: (1, 3, 8, 8))
@@ -319,5 +315,23 @@ def test_grids_of_images_that_make_no_sense(tokens: int, grid: object) -> None:
     found.program = SimpleNamespace(metadata=lambda _: encoder, core=program.core)
     constants = {"get_image_token_id": 5, **({} if grid is None else {"get_image_grid": grid})}
     found._constant = constants.get
+    return found._images()
+
+
+@pytest.mark.parametrize(
+    ("tokens", "grid"),
+    [(0, None), (4, [4]), (4, 4), (4, [-2, -2]), (4, [2.0, 2.0]), (4, [3, 2])],
+    ids=["none", "one", "number", "negative", "floats", "others"],
+)
+def test_grids_of_images_that_make_no_sense(tokens: int, grid: object) -> None:
+    """As a damaged program may have them."""
     with pytest.raises(ExecutorchError, match="are not rows and columns of the"):
-        found._images()
+        images_of(tokens, grid)
+
+
+@pytest.mark.parametrize("grid", [None, [1, 4], [4, 1], [2, 2]])
+def test_grids_of_images(grid: list[int] | None) -> None:
+    """One row where the program does not say."""
+    found = images_of(4, grid)
+    assert found.grid == tuple(grid or (1, 4))
+    assert (found.height, found.width, found.tokens, found.token_id) == (8, 8, 4, 5)

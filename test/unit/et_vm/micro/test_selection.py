@@ -101,9 +101,12 @@ def test_prims_without_a_function():
 
 
 def test_tables():
-    """Each kernel says what it takes as et-vm does, and each primitive operator that has a function is there."""
+    """Each kernel says what it takes as et-vm does, and each function in C has its row."""
     for kernel in KERNELS:
         assert parameter_masks(kernel.operator)
+    sources = runtime_sources(Selection({})).values()
+    compiled = {name for text in sources for name in re.findall(r"(?:#ifdef|defined) ET_KERNEL_(\w+)", text)}
+    assert compiled == {kernel.name.upper() for kernel in KERNELS}
     prims = [name for name in PRIMS if name.partition("::")[2] not in WITHOUT]
     text = runtime_sources(Selection(dict.fromkeys(prims)))["et_selected.c"]
     assert text.count(", et_prim_") == len(prims)

@@ -1,21 +1,27 @@
 """After two executions at the same sizes, what cannot come out differently is left out; results stay what they were."""
 
 import ast
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.vm_programs import BOUND, STATIC, Build, f32, load
+from support.vm_programs import BOUND, STATIC, UNBOUND, Build, f32, load
 
 import et_vm.kernels
 from et_schema.errors import InputError, Trap
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.libraries import load_library
+from et_vm.platform import Platform
+from et_vm.program import Program as LoadedProgram
+from et_vm.run.calls import LinkedCall
+from et_vm.run.settling import Settling
+from et_vm.values import Tensor
 
 PORTABLE = load_library("portable")
 
 
-def sized():
+def sized(platform=None):
     """y = view(relu(x), [size of x]) + relu(x): a size, a view, and calls on tensors of any size."""
     build = Build()
     x, a, y = (build.tensor(8, dynamism=BOUND) for _ in range(3))
@@ -27,7 +33,8 @@ def sized():
     build.call("executorch_prim::et_view.default", a, build.list_of(n), view)
     build.call("aten::add.out", a, view, one, y, y)
     build.outputs(y)
-    return load(build, kernels=PORTABLE)
+    program = LoadedProgram.load(build.file(), platform=platform)
+    return program.load_method(build.plan.name, kernels=PORTABLE)
 
 
 def selected():
@@ -130,6 +137,74 @@ def test_sizes_that_alternate():
     for size in (4, 2, 2, 2, 5, 2, 2):
         x = np.arange(size, dtype=np.float32)
         np.testing.assert_array_equal(method.execute([x])[0], 2 * x)
+
+
+def prepared_by(method, inputs):
+    """The outputs of an execution, and the number of calls that it prepares."""
+    count = 0
+
+    def event(frame, event, argument):
+        nonlocal count
+        count += event == "call" and frame.f_code is LinkedCall.prepare_now.__code__
+
+    sys.setprofile(event)
+    try:
+        outputs = method.execute(inputs)
+    finally:
+        sys.setprofile(None)
+    return outputs, count
+
+
+@pytest.mark.parametrize("jumps", [False, True])
+def test_sizes_seen_twice_prepare_nothing(jumps):
+    method = repeated() if jumps else sized()
+    repeats = 1 + jumps  # with jumps, a method settles in the second of two runs in a row
+    counts = []
+    for round_ in range(4):
+        for size in (4, 2, 8, 3):
+            for _ in range(repeats):
+                x = np.random.default_rng(10 * round_ + size).standard_normal(size, np.float32)
+                x[0] = 5
+                outputs, count = prepared_by(method, [x])
+                np.testing.assert_array_equal(outputs[0], 2 * np.maximum(x, 0))
+                counts.append(count)
+    assert all(counts[: 4 * repeats : repeats])
+    assert not any(counts[8:])
+
+
+def test_the_number_of_sizes_kept_is_bounded(monkeypatch):
+    monkeypatch.setattr(Settling, "MOST", 2)
+    method = sized()
+    for size in (4, 4, 2, 2, 8, 8):
+        method.execute([np.ones(size, np.float32)])
+    assert len(method._settling._kept) == 2
+    for size, prepares in ((2, False), (8, False), (4, True), (8, False), (2, True)):
+        outputs, count = prepared_by(method, [np.ones(size, np.float32)])
+        np.testing.assert_array_equal(outputs[0], np.full(size, 2, np.float32))
+        assert bool(count) == prepares
+
+
+def test_steps_for_memory_that_has_grown_are_prepared_again():
+    build = Build()
+    x, y = (build.tensor(2, dynamism=UNBOUND, planned=False) for _ in range(2))
+    build.inputs(x)
+    build.call("aten::relu.out", x, y, y)
+    build.outputs(y)
+    method = load(build, kernels=PORTABLE)
+    for size in (2, 2, 2, 9, 9, 2, 2, 9, 2, 11, 9, 2):
+        x = np.random.default_rng(size).standard_normal(size, np.float32)
+        np.testing.assert_array_equal(method.execute([x])[0], np.maximum(x, 0))
+        growing = [value for value in method._registers if isinstance(value, Tensor)]
+        assert all(value.array.base is not None and value.nbytes <= value.storage.nbytes for value in growing)
+    assert prepared_by(method, [x])[1] == 0
+
+
+def test_where_memory_is_limited_one_size_is_kept():
+    method = sized(platform=Platform(memory_limit=1 << 20))
+    for size in (4, 4, 2, 2):
+        method.execute([np.ones(size, np.float32)])
+    assert not any(method._settling._kept.values())
+    assert prepared_by(method, [np.ones(4, np.float32)])[1] > 0
 
 
 def test_what_depends_on_data_is_left():

@@ -111,6 +111,15 @@ def test_many_jumps_between_many_registers():
     assert caught.value.where == "plan.chains[0].instructions[4002].instr_args.args[0]"
 
 
+def test_what_a_few_jumps_between_a_few_registers_leave():
+    """States are followed where there is far more work than there are instructions and registers."""
+    build = many_jumps(50)
+    empty, out = build.tensor(4, planned=False), build.tensor(4)
+    build.add(empty, empty, out)
+    with pytest.raises(InvalidFile, match="has no data here"):
+        check(build)
+
+
 def test_tensors_in_lists():
     build = Build()
     x, empty = build.tensor(4), build.tensor(2, planned=False)

@@ -65,6 +65,14 @@ class TestLiveness:
         build.outputs(out)
         assert spans(liveness(build).dead_after[0]) == [(0, 32)]
 
+    def test_neighbours_are_joined_beside_others(self):
+        build = Build()
+        x, _, y, z, out = (build.tensor(4) for _ in range(5))
+        build.call("test::three.out", x, y, z, out, out)
+        build.inputs(x, y, z)
+        build.outputs(out)
+        assert spans(liveness(build).dead_after[0]) == [(0, 16), (32, 64)]
+
     def test_overlap_in_part(self):
         build = Build()
         x, head, out = build.tensor(8), build.tensor(4, offset=0), build.tensor(8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 from struct import pack, pack_into
 
@@ -116,6 +117,21 @@ class TestObjects:
         changed = Object(number)
         pack_into("<q", changed.raw, changed.section(changed.of_kind(4))["offset"] + 16, addend)
         refused(changed, number, "a relocation to byte")
+
+    def test_relocations_to_the_ends(self) -> None:
+        """The last that is allowed is the end, and the first what an instruction at the start is relative to."""
+        changed = Object(X86)
+        place = changed.section(changed.of_kind(4))["offset"] + 16
+        pack_into("<q", changed.raw, place, 2**20)
+        with pytest.raises(InvalidFile, match="a relocation to byte") as caught:
+            link_object(memoryview(bytes(changed.raw)), X86)
+        to, size = map(int, re.findall(r"\d+", str(caught.value).partition("to byte")[2])[:2])
+        for byte, is_good in ((-17, False), (-16, True), (size, True), (size + 1, False)):
+            pack_into("<q", changed.raw, place, byte - (to - 2**20))
+            if is_good:
+                assert link_object(memoryview(bytes(changed.raw)), X86).content
+            else:
+                refused(changed, X86, f"a relocation to byte {byte} of {size}")
 
     @MACHINES
     def test_relocations_of_what_is_outside(self, number: int) -> None:

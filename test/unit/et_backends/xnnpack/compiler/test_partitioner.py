@@ -15,6 +15,7 @@ def method_of(module: ModuleOp) -> FuncOp:
 PROGRAM = """
 program.parameter @w : tensor<3x4xf32> = #program.data<f32, [1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 11., 12.]>
 program.parameter @i : tensor<3x4xi8> = #program.data<i8, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]>
+program.parameter @u : tensor<3x4xui8> = #program.data<ui8, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]>
 func.func @forward(%x: tensor<2x4xf32>, %v: tensor<3x4xf32>, %d: tensor<2x4xf64>) -> (RESULT) {
   %w = program.get @w : tensor<3x4xf32>
   BODY
@@ -50,6 +51,47 @@ def linear(weight: str) -> str:
 def test_taken():
     assert refusals(SIGMOID) == []
     assert refusals(linear("%w"), "tensor<2x3xf32>") == []
+
+
+@pytest.mark.parametrize(
+    ("op", "result"),
+    [
+        ("clone %s", "tensor<2x4xf32>"),
+        ("dim_order_ops._clone_dim_order %s {dim_order = [0, 1]}", "tensor<2x4xf32>"),
+        ("dim_order_ops._to_dim_order_copy %s {dtype = f16}", "tensor<2x4xf16>"),
+        ("gelu %s", "tensor<2x4xf32>"),
+        ("pow.Tensor_Scalar %s {exponent = 2.0}", "tensor<2x4xf32>"),
+        ("abs %s", "tensor<2x4xf32>"),
+    ],
+)
+def test_operators_of_one_tensor_that_are_taken(op: str, result: str):
+    body = f"%s = edge.sigmoid %x : tensor<2x4xf32>\n  %r = edge.{op} : (tensor<2x4xf32>) -> {result}"
+    assert refusals(body, result) == []
+
+
+@pytest.mark.parametrize(
+    ("stored", "numbers", "taken"),
+    [
+        ("%i", "scale = 0.5, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8", True),
+        ("%i", "scale = 0.5, zero_point = 1, quant_min = -128, quant_max = 127, dtype = i8", False),
+        ("%u", "scale = 0.5, zero_point = 128, quant_min = 0, quant_max = 255, dtype = ui8", False),
+        ("%i", "scale = 1.0e-40, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8", False),
+    ],
+    ids=["symmetric", "a zero point", "unsigned", "too small a scale"],
+)
+def test_weights_of_layers_whose_rows_are_quantized(stored: str, numbers: str, taken: bool):
+    """XNNPACK takes signed bytes without a zero point."""
+    q, x, one = "edge.quantized_decomposed", "tensor<2x4xf32>", "tensor<1xf64>, tensor<1xi64>"
+    limits = "quant_min = -128, quant_max = 127, dtype = i8"
+    kind = "ui8" if stored == "%u" else "i8"
+    body = f"""%i = program.get @i : tensor<3x4xi8>
+  %u = program.get @u : tensor<3x4xui8>
+  %s, %z = {q}.choose_qparams.tensor %x {{eps = 1.0e-05, {limits}}} : ({x}) -> ({one})
+  %q = {q}.quantize_per_tensor.tensor %x, %s, %z {{{limits}}} : ({x}, {one}) -> tensor<2x4xi8>
+  %y = {q}.dequantize_per_tensor.tensor %q, %s, %z {{{limits}}} : (tensor<2x4xi8>, {one}) -> {x}
+  %k = {q}.dequantize_per_tensor {stored} {{{numbers}}} : (tensor<3x4x{kind}>) -> tensor<3x4xf32>
+  %r = edge.linear %y, %k : ({x}, tensor<3x4xf32>) -> tensor<2x3xf32>"""
+    assert (refusals(body, "tensor<2x3xf32>") == []) == taken
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,14 @@ def test_attention_over_a_cache() -> None:
         rule(query, Meta((1, 16, 2, 7), F32), cache, 0, None, 0.0, True, None)
 
 
+@pytest.mark.parametrize(("size", "step"), [(6, 1), (-1, 1), (2, 0), (2, -1)])
+def test_windows_that_a_dimension_does_not_hold(size: int, step: int) -> None:
+    with pytest.raises(RuntimeError):
+        torch.ones(4, 5).unfold(1, size, step)
+    with pytest.raises(Mismatch, match="size" if step == 1 else "step"):
+        RULES["unfold_copy"](Meta((4, 5), F32), 1, size, step)
+
+
 def value(*shape: int, element: Attribute = f32) -> SSAValue:
     return xdsl_test.TestOp(result_types=[TensorType(element, shape)]).results[0]
 

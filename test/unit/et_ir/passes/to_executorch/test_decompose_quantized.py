@@ -84,6 +84,12 @@ def test_stock_kernels_that_are_called() -> None:
     assert computes_as_torch(edge_op(Q.quantize_per_tensor.tensor, x, one.double(), zero, *limits))
     assert not computes_as_torch(edge_op(Q.quantize_per_tensor.tensor, x, one, zero, *limits))
     assert not computes_as_torch(edge_op(Q.choose_qparams.tensor, x, *limits[:2], 1e-5, torch.int8))
+    scales, zeros = torch.ones(2), torch.zeros(2, dtype=torch.int64)
+    for scale, place in ((scales.double(), zeros), (scales, zeros), (scales.double(), zeros.int())):
+        good = (scale.dtype, place.dtype) == (torch.float64, torch.int64)
+        by_channel = edge_op(Q.quantize_per_channel, x, scale, place, 0, *limits)
+        by_token = edge_op(Q.quantize_per_token, x, scale[:, None], place[:, None], *limits)
+        assert (computes_as_torch(by_channel), computes_as_torch(by_token)) == (good, good)
     levels = x.to(torch.int8)
     for out, good in (
         (torch.float32, True),

@@ -17,6 +17,10 @@ COUNT = 20000
 LIKE = Tensor.from_numpy(np.zeros(COUNT, np.float32), ScalarType.FLOAT)
 
 
+def _filled(value: float) -> Tensor:
+    return Tensor.from_numpy(np.full(COUNT, value, np.float32), ScalarType.FLOAT)
+
+
 def _draw(prepare: Callable[..., Step], *arguments: object, kind: ScalarType = ScalarType.FLOAT) -> Array:
     out = Tensor.from_numpy(np.zeros(COUNT), kind)
     function, bound = prepare(PrepareContext("random"), *arguments, out)
@@ -39,7 +43,10 @@ def _draw(prepare: Callable[..., Step], *arguments: object, kind: ScalarType = S
         (distributions.uniform_out, (LIKE, -1.0, 3.0, None), 1.0, 4 / 12**0.5),
         (distributions.exponential_out, (LIKE, 4.0, None), 0.25, 0.25),
         (distributions.geometric_out, (LIKE, 0.25, None), 4.0, 12**0.5),
+        (distributions.log_normal_out, (LIKE, 0.0, 0.25, None), 1.0317, 0.2620),
         (distributions.bernoulli_float_out, (LIKE, 0.3, None), 0.3, 0.21**0.5),
+        (distributions.bernoulli_out, (_filled(0.3), None), 0.3, 0.21**0.5),
+        (distributions.bernoulli_tensor_out, (LIKE, _filled(0.3), None), 0.3, 0.21**0.5),
     ],
 )
 def test_mean_and_deviation(
@@ -48,6 +55,35 @@ def test_mean_and_deviation(
     drawn = _draw(prepare, *arguments).astype(np.float64)
     assert abs(drawn.mean() - mean) < 5 * deviation / COUNT**0.5
     assert drawn.std() == pytest.approx(deviation, rel=0.05)
+
+
+class _Extremes:
+    """The least and the largest number that are drawn from [0, 1)."""
+
+    def random(self, shape: tuple[int, ...]) -> Array:
+        return np.resize([0.0, np.nextafter(1.0, 0.0)], shape)
+
+
+@pytest.mark.parametrize("chance", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("prepare", "arguments"),
+    [
+        (distributions.bernoulli_float_out, lambda chance: (LIKE, chance)),
+        (distributions.bernoulli_out, lambda chance: (_filled(chance),)),
+        (distributions.bernoulli_tensor_out, lambda chance: (LIKE, _filled(chance))),
+    ],
+)
+def test_what_is_certain(
+    monkeypatch: pytest.MonkeyPatch,
+    prepare: Callable[..., Step],
+    arguments: Callable[[float], tuple[object, ...]],
+    chance: float,
+) -> None:
+    out = _filled(0.5)
+    function, bound = prepare(PrepareContext("x"), *arguments(chance), None, out)
+    monkeypatch.setattr(random._Source, "generator", _Extremes())
+    function(*bound)
+    np.testing.assert_array_equal(out.array, chance)
 
 
 def test_sixteen_bit_numbers_stay_below_one() -> None:

@@ -46,6 +46,7 @@ def test_overlapping_memory() -> None:
     ("source", "target", "expected"),
     [
         (np.array([-1.5, 300.0, 2.9]), np.empty(3, np.uint8), [255, 44, 2]),
+        (np.array([2.0**33 + 5, -(2.0**33) - 3]), np.empty(2, np.uint8), [5, 253]),
         (np.array([0.0, 0.3, np.nan]), np.empty(3, np.bool_), [False, True, True]),
         (np.array([1 + 2j, 3 - 4j]), np.empty(2, np.float32), [1, 3]),
         (np.array([True, False]), np.empty(2, np.int64), [1, 0]),
