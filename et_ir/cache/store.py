@@ -2,7 +2,8 @@
 
 A file is named by the hash of its key, and starts with the hash of all that follows: the key's parts and facts as a
 line of JSON, then the contents. It appears complete, by renaming, and is never changed, so that processes, and
-machines that share the folder, need no locks. What is damaged, truncated or of another key is reported, and compiled again.
+machines that share the folder, need no locks. What is damaged, truncated or of another key is reported, and compiled
+again.
 
     with caching(Store("build/cache")):
         program = to_edge_transform_and_lower(exported, partitioner=make_partitioner("native")).to_executorch()
@@ -26,6 +27,7 @@ from stat import S_ISREG
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from et_ir.data import Blob
+from et_schema.errors import ExecutorchError
 from et_schema.files import atomic_writer, map_file
 
 __all__ = ["LIMIT", "Entry", "Key", "Lookup", "Statistics", "Store", "caching", "current_store"]
@@ -205,7 +207,9 @@ class Store:
                     path.unlink(missing_ok=True)
             elif path != latest:
                 found.append((status.st_mtime, status.st_size, path))
-        total = latest.stat().st_size + sum(size for _, size, _ in found)
+        total = sum(size for _, size, _ in found)
+        with suppress(FileNotFoundError):  # another process has removed it
+            total += latest.stat().st_size
         for _, size, path in sorted(found):
             if total <= self.limit:
                 return
@@ -255,9 +259,11 @@ def _read(path: Path, key: Key) -> Entry:
         raise FileNotFoundError(path)
     try:
         view = memoryview(map_file(path))
-    except RuntimeError as error:  # an empty one
+    except ExecutorchError as error:  # an empty one, or one that another process has removed
+        if not path.exists():
+            raise FileNotFoundError(path) from error
         raise ValueError(str(error)) from error
-    if view[: len(_MAGIC)] != _MAGIC or len(view) < _START:
+    if view[: len(_MAGIC)] != _MAGIC or view[_START - 1 : _START] != b"\n":
         raise ValueError("it is no entry of this version")
     rest = view[_START:]
     if bytes(view[len(_MAGIC) : _START - 1]) != sha256(rest).hexdigest().encode():
