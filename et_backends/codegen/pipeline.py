@@ -261,8 +261,8 @@ def _store_key(module: ModuleOp, mark: str, target: InstructionSet) -> Key:
             "interface": mark,
             "target": repr(target),
             "source of the compiler": compiler_digest(),
-            "version of llvmlite": versions(["llvmlite"])["llvmlite"],
-        },
+        }
+        | {f"version of {name}": version for name, version in versions().items()},
     )
 
 

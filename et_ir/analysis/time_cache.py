@@ -83,17 +83,14 @@ class TimeCache:
 
 
 def source_digest(*packages: str, version: str = "") -> str:
-    """A hash of the files of packages, their names included, and of the version of what they depend on."""
+    """A hash of the modules of packages, those within them included, and of the version of what they depend on."""
     digest = sha256(version.encode())
 
     def add(folder: Traversable) -> None:
         for one in sorted(folder.iterdir(), key=lambda one: one.name):
-            if one.name == "__pycache__":
-                continue
-            digest.update(f"{one.name}\n".encode())
             if one.is_dir():
                 add(one)
-            else:
+            elif one.name.endswith((".py", ".ll")):
                 digest.update(one.read_bytes())
 
     for package in packages:

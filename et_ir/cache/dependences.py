@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Final
-
-from et_ir.analysis.time_cache import source_digest
 
 __all__ = ["code_digest", "compiler_digest", "versions"]
 
 _PACKAGES: Final = ("et_ops", "et_schema", "et_ir", "et_vm", "et_backends", "et_tools")
-_COMPILER: Final = ("torch", "xdsl", "numpy", "ml_dtypes", "flatbuffers", "torchao")
-"""Distributions that every compilation uses."""
+_COMPILER: Final = ("torch", "xdsl", "llvmlite", "numpy", "ml_dtypes", "flatbuffers", "torchao")
+"""Distributions that compilations use."""
 
 
 @cache
 def compiler_digest() -> str:
-    """A hash of the sources of this project."""
-    return source_digest(*(name for name in _PACKAGES if name in sys.modules or _is_installed(name)))
+    """A hash of all files of this project's packages, sources and data, as they are when it is first asked for."""
+    folders = [(name, _folders(name)) for name in _PACKAGES]
+    return sha256(repr([(name, _files_digest(found)) for name, found in folders]).encode()).hexdigest()
 
 
-def _is_installed(name: str) -> bool:
-    from importlib.util import find_spec
-
-    return find_spec(name) is not None
+@cache
+def code_digest(module_name: str) -> str | None:
+    """A hash of all files of this project's packages, and of the top-level package that a module is in. None for a
+    module outside of packages, which may import any neighbour, and for what has no file, as in a notebook.
+    """
+    top = module_name.partition(".")[0]
+    if top in _PACKAGES:
+        return compiler_digest()
+    folders = _folders(top)
+    if not folders:
+        return None
+    return sha256(repr([compiler_digest(), top, _files_digest(folders)]).encode()).hexdigest()
 
 
 def versions(others: Iterable[str] = ()) -> dict[str, str]:
-    """The versions of Python, of what every compilation uses, and of other distributions, by name."""
+    """The versions of Python, of what compilations use, and of other distributions, by name."""
     return {"python": platform.python_version()} | {name: _version(name) for name in (*_COMPILER, *others)}
 
 
@@ -46,63 +54,23 @@ def _version(name: str) -> str:
         return "none"
 
 
-def code_digest(module_name: str) -> str | None:
-    """A hash of the source of a module: of the package that it is in, or of its file and those of the modules that it
-    uses and that are neither installed nor of Python. None where there is no source, as in a notebook.
-    """
-    found: dict[str, str] = {}
-    pending = [module_name]
-    while pending:
-        name = pending.pop()
-        top = name.partition(".")[0]
-        if top in found or top in sys.stdlib_module_names or (top in _PACKAGES and found):
-            continue
-        if top in _PACKAGES:
-            return compiler_digest()
-        module = sys.modules.get(top)
-        digest = None if module is None else _digest(module)
-        if module is None or digest is None:
-            if top == module_name.partition(".")[0]:
-                return None
-            continue
-        found[top] = digest
-        pending += _used(module)
-    return sha256(repr([compiler_digest(), *sorted(found.items())]).encode()).hexdigest()
+def _folders(name: str) -> list[str]:
+    """The folders of a top-level package; none for what is no package, or is not installed."""
+    module = sys.modules.get(name)
+    if module is not None:
+        return list(getattr(module, "__path__", ()))
+    spec = find_spec(name)
+    return list((spec and spec.submodule_search_locations) or ())
 
 
-def _digest(module: ModuleType) -> str | None:
-    """A hash of the files of a package, or of a module's; None for what has no source."""
-    folders = list(getattr(module, "__path__", ()))
-    file = getattr(module, "__file__", None)
-    if not folders and file is None:
-        return None
+def _files_digest(folders: Iterable[str]) -> str:
+    """A hash of the names and contents of all files in folders, but for compiled bytecode."""
     digest = sha256()
-    for path in _sources(folders) if folders else [Path(str(file))]:
-        try:
-            digest.update(path.name.encode() + path.read_bytes())
-        except OSError:
-            return None
-    return digest.hexdigest()
-
-
-def _sources(folders: Iterable[str]) -> Iterator[Path]:
     for folder in folders:
-        yield from (path for path in sorted(Path(folder).rglob("*")) if path.is_file() and _is_source(path))
-
-
-def _is_source(path: Path) -> bool:
-    return "__pycache__" not in path.parts
-
-
-def _used(module: ModuleType) -> list[str]:
-    """Names of the modules that a module of a single file names, but for installed ones: these have versions."""
-    if hasattr(module, "__path__"):
-        return []
-    names: list[str] = []
-    for value in vars(module).values():
-        name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-        if isinstance(name, str):
-            file = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None) or ""
-            if file and "site-packages" not in Path(file).parts:
-                names.append(name)
-    return names
+        for parent, names, files in os.walk(folder):
+            names[:] = sorted(name for name in names if name != "__pycache__")
+            for file in sorted(files):
+                path = Path(parent, file)
+                content = sha256(path.read_bytes()).hexdigest()
+                digest.update(f"{path.relative_to(folder).as_posix()}\n{content}\n".encode())
+    return digest.hexdigest()

@@ -14,9 +14,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ _FOLDER: Final = "et-ir-1"
 _MAGIC: Final = b"et-ir entry 1 "
 _HASH: Final = 64
 _START: Final = len(_MAGIC) + _HASH + 1
+_NAME: Final = re.compile(f"[0-9a-f]{{{_HASH}}}")
+"""The name of an entry."""
 _NEAR: Final = 200
 """Entries that are compared to say what is new in a key."""
 _STALE: Final = 3600
@@ -109,9 +112,13 @@ class Store:
         self.lookups: list[Lookup] = []
         """Results that were looked for, in order."""
         self._entries = self.folder / _FOLDER
-        self._is_writable = True
+        self._failed: set[str] = set()
+        """Kinds of results of which one could not be written."""
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(f"the cache {self.folder} is not a folder")
+        if not self._entries.exists():  # else it was said
+            for other in sorted(self.folder.glob("et-ir-*")):
+                _LOG.warning("the cache %s is of another version, and is not used", other)
 
     def find(self, key: Key, subject: str, *, explain: bool = False) -> Entry | None:
         """The result of a key, None where there is none that can be used. `subject` is what it is a result of. With
@@ -122,7 +129,11 @@ class Store:
             entry = _read(path, key)
         except FileNotFoundError:
             entry = None
-        except (OSError, ValueError, RecursionError) as error:
+        except OSError as error:  # it may be whole all the same
+            _LOG.warning("the entry %s of the cache cannot be read: %s", path, error)
+            self._note(key, subject, "unreadable")
+            return None
+        except (ValueError, RecursionError) as error:
             _LOG.warning("the entry %s of the cache cannot be used, and is made again: %s", path, error)
             with suppress(OSError):
                 path.unlink()
@@ -137,8 +148,10 @@ class Store:
         return entry
 
     def keep(self, key: Key, facts: Mapping[str, Any], contents: Sequence[Blob | bytes | memoryview]) -> None:
-        """Keep a result, and remove others beyond the limit. What cannot be written is reported, once."""
-        if not self._is_writable:
+        """Keep a result, and remove others beyond the limit. What cannot be written is reported, and
+        ends the writing of results of its kind.
+        """
+        if key.kind in self._failed:
             return
         blobs = [one if isinstance(one, Blob) else Blob.of("", one) for one in contents]
         if sum(blob.nbytes for blob in blobs) > self.limit:
@@ -153,8 +166,18 @@ class Store:
                 _write(stream, key, facts, blobs)
             self._remove_oldest(path)
         except OSError as error:
-            self._is_writable = False
-            _LOG.warning("the cache %s cannot be written, results are not kept: %s", self.folder, error)
+            self._failed.add(key.kind)
+            _LOG.warning(
+                "the cache %s cannot be written, results of the kind %s are not kept: %s",
+                self.folder,
+                key.kind,
+                error,
+            )
+
+    def note(self, key: Key, subject: str) -> None:
+        """Note that a result is computed whether it is kept or not, because its report is asked for."""
+        outcome = "computed for its report, and kept" if self._path(key).exists() else self._new_in(key)
+        self.lookups.append(Lookup(key.kind, subject, outcome))
 
     def skip(self, kind: str, subject: str, reason: str) -> None:
         """Note that a result is neither looked for nor kept."""
@@ -188,25 +211,25 @@ class Store:
         return {file.name.partition(".")[2]: file.stat().st_size for file in files}
 
     def _all(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """The files of entries, those that are being written among them."""
+        """The files of entries."""
         if not self.folder.exists():
             return
         os.scandir(self.folder).close()  # raises what makes it unreadable
+        yield from self._files(lambda name: _NAME.fullmatch(name) is not None)
+
+    def _files(self, is_wanted: Callable[[str], bool]) -> Iterator[tuple[Path, os.stat_result]]:
         for path in self._entries.glob("[0-9a-f][0-9a-f]/*"):
             with suppress(FileNotFoundError):
                 status = path.lstat()
-                if S_ISREG(status.st_mode):
+                if S_ISREG(status.st_mode) and is_wanted(path.name):
                     yield path, status
 
     def _remove_oldest(self, latest: Path) -> None:
         """Remove what was not used for the longest time until the rest is within the limit; never the latest."""
-        found: list[tuple[float, int, Path]] = []
-        for path, status in self._all():
-            if path.name.endswith(".tmp"):
-                if time.time() - status.st_mtime > _STALE:
-                    path.unlink(missing_ok=True)
-            elif path != latest:
-                found.append((status.st_mtime, status.st_size, path))
+        for path, status in self._files(lambda name: name.endswith(".tmp")):
+            if time.time() - status.st_mtime > _STALE:
+                path.unlink(missing_ok=True)
+        found = [(status.st_mtime, status.st_size, path) for path, status in self._all() if path != latest]
         total = sum(size for _, size, _ in found)
         with suppress(FileNotFoundError):  # another process has removed it
             total += latest.stat().st_size
@@ -262,6 +285,8 @@ def _read(path: Path, key: Key) -> Entry:
     except ExecutorchError as error:  # an empty one, or one that another process has removed
         if not path.exists():
             raise FileNotFoundError(path) from error
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__
         raise ValueError(str(error)) from error
     if view[: len(_MAGIC)] != _MAGIC or view[_START - 1 : _START] != b"\n":
         raise ValueError("it is no entry of this version")

@@ -63,9 +63,9 @@ def cached_results(
         store.skip(_KIND, subject, reason or "")
         return compute()
     locations = list(_locations(programs))
-    asked = is_explained()
-    entry = store.find(key, subject, explain=asked)
-    if entry is not None and not asked:  # who asks about choices is told those of a compilation
+    if is_explained():  # who asks about choices is told those of a compilation
+        store.note(key, subject)
+    elif (entry := store.find(key, subject)) is not None:
         return _decoded(entry, locations)
     results = compute()
     _keep(store, key, results, programs, locations)
@@ -93,7 +93,7 @@ def _key(
         return None, "not kept: the backend refuses for these settings"
     source = code_digest(details.__module__)
     if source is None:
-        return None, f"not kept: the backend's module {details.__module__} has no source file"
+        return None, f"not kept: the backend's module {details.__module__} is in no package"
     texts = [module_text(one, debuginfo=True) for ones in programs.values() for one in ones]
     text = "\n".join(texts)
     if not details.holds_lines:

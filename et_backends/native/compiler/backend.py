@@ -80,7 +80,6 @@ VALUES_SPEC: Final = "values"
 class NativeBackend(BackendDetails):
     """Compiles partitions to machine code with LLVM."""
 
-    distributions = ("llvmlite",)
     holds_lines = False
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import mmap
 import multiprocessing
 import os
 from pathlib import Path
@@ -108,7 +109,7 @@ def test_full_disk_costs_the_result(
     store = Store(tmp_path)
     store.keep(KEY, FACTS, CONTENTS)
     store.keep(KEY, FACTS, CONTENTS)
-    assert caplog.text.count("cannot be written, results are not kept") == 1
+    assert caplog.text.count("cannot be written, results of the kind code are not kept") == 1
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
@@ -117,8 +118,58 @@ def test_folder_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCaptureFix
     (tmp_path / "store" / "et-ir-1").write_text("a file")
     store = Store(tmp_path / "store")
     store.keep(KEY, FACTS, CONTENTS)
-    assert "cannot be written, results are not kept" in caplog.text
+    assert "cannot be written, results of the kind code are not kept" in caplog.text
     assert store.find(KEY, "it") is None
+
+
+def test_write_error_ends_its_kind_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    store, file = Store(tmp_path), Key("file", KEY.parts)
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "_write", full)
+        store.keep(KEY, FACTS, CONTENTS)
+    store.keep(KEY, FACTS, CONTENTS)
+    store.keep(file, FACTS, CONTENTS)
+    assert (_is_found(tmp_path), _is_found(tmp_path, file)) == (False, True)
+    assert len(caplog.records) == 1
+
+
+def test_unreadable_entry_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    _kept(tmp_path)
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mmap, "mmap", fails)
+        assert _outcome(Store(tmp_path)) == "unreadable"
+    assert "cannot be read" in caplog.text
+    assert _is_found(tmp_path)
+
+
+def test_folder_of_another_version_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    (tmp_path / "et-ir-0").mkdir()
+    _kept(tmp_path)
+    assert caplog.text.count("et-ir-0 is of another version, and is not used") == 1
+    caplog.clear()
+    assert _is_found(tmp_path)
+    assert not caplog.records
+
+
+def test_temporary_file_is_no_entry(tmp_path: Path):
+    path = _kept(tmp_path)
+    left = path.with_name(f"{path.name}.1234.tmp")
+    left.write_bytes(bytes(100))
+    assert Store(tmp_path).statistics().entries == {"code": 1}
+    os.utime(left, (0, 0))
+    _kept(tmp_path)
+    assert not left.exists()
 
 
 def test_least_recently_used_is_removed(tmp_path: Path):
