@@ -286,7 +286,7 @@ def _read(path: Path, key: Key) -> Entry:
         if not path.exists():
             raise FileNotFoundError(path) from error
         if isinstance(error.__cause__, OSError):
-            raise error.__cause__
+            raise error.__cause__ from error
         raise ValueError(str(error)) from error
     if view[: len(_MAGIC)] != _MAGIC or view[_START - 1 : _START] != b"\n":
         raise ValueError("it is no entry of this version")
