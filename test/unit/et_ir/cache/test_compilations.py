@@ -1,0 +1,113 @@
+"""Compilations with a cache: the bytes of those without, and what is found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter, OrderedDict
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from et_backends.codegen import pipeline
+from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir.backends import make_partitioner
+from et_ir.cache.store import Store, caching
+
+BACKENDS = ("native", "xnnpack", "openvino")
+
+
+def _compiled(backend: str, store: Store | None, *, width: int = 8, weight: float = 1.0) -> bytes:
+    """A program of two methods, one of them with a layer of a width and weights that vary."""
+    torch.manual_seed(0)
+    methods = {"first": nn.Sequential(nn.Linear(4, 6), nn.ReLU()), "second": nn.Linear(4, width)}
+    with torch.no_grad():
+        methods["second"].weight.mul_(weight)
+    programs = {
+        name: torch.export.export(module.eval(), (torch.ones(2, 4),)) for name, module in methods.items()
+    }
+    with caching(store):
+        edge = to_edge_transform_and_lower(programs, partitioner=[make_partitioner(backend)])
+        return edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+
+
+def _outcomes(store: Store, kind: str = "partition") -> Counter[str]:
+    """Numbers of results that were found, and that were not."""
+    return Counter("hit" if one.outcome == "hit" else "miss" for one in store.lookups if one.kind == kind)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_cold_warm_and_changed(tmp_path: Path, backend: str):
+    if backend == "openvino":
+        pytest.importorskip("openvino")
+    partitions = None
+    for change, misses in (({}, None), ({}, 0), ({"width": 9}, 1), ({"width": 9, "weight": 2.0}, 1), ({}, 0)):
+        store = Store(tmp_path)
+        found = _compiled(backend, store, **change)
+        assert found == _compiled(backend, None, **change), change
+        outcomes = _outcomes(store)
+        partitions = partitions or outcomes.total()
+        misses = partitions if misses is None else misses
+        assert outcomes == Counter(hit=partitions - misses) + Counter(miss=misses), change
+    assert partitions == 2
+
+
+def test_machine_code_of_other_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pipeline, "_OBJECTS", OrderedDict())
+    cold = Store(tmp_path)
+    _compiled("native", cold)
+    monkeypatch.setattr(pipeline, "_OBJECTS", OrderedDict())
+    other = Store(tmp_path)
+    found = _compiled("native", other, weight=2.0)
+    assert _outcomes(cold, "code")["miss"] == 2 * _outcomes(other, "code")["hit"] > 0
+    assert _outcomes(other, "code")["miss"] == 0
+    monkeypatch.setattr(pipeline, "_OBJECTS", OrderedDict())
+    assert found == _compiled("native", None, weight=2.0)
+
+
+def test_damaged_entries_are_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    expected = _compiled("xnnpack", Store(tmp_path))
+    for path in tmp_path.glob("*/??/*"):
+        path.write_bytes(path.read_bytes()[:-1])
+    store = Store(tmp_path)
+    assert _compiled("xnnpack", store) == expected
+    assert _outcomes(store) == Counter(miss=2)
+    assert caplog.text.count("its content does not match its hash") == 2
+    store = Store(tmp_path)
+    assert _compiled("xnnpack", store) == expected
+    assert _outcomes(store) == Counter(hit=2)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_bytes_of_other_processes(tmp_path: Path, backend: str):
+    """A process with another hash seed and locale makes the same bytes, and finds what the other has kept."""
+    if backend == "openvino":
+        pytest.importorskip("openvino")
+    printed: list[list[str]] = []
+    for seed, locale, folder in (("1", "C", "a"), ("2", "C.utf8", "b"), ("3", "POSIX", "a")):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", __file__, backend, str(tmp_path / folder)],
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": seed,
+                "LC_ALL": locale,
+                "PYTHONPATH": os.pathsep.join(sys.path),
+            },
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        printed.append(done.stdout.split())
+    (one, *misses), (two, *_), (three, *hits) = printed
+    assert one == two == three
+    assert (misses, hits) == (["0", "2"], ["2", "0"])
+
+
+if __name__ == "__main__":
+    _store = Store(sys.argv[2])
+    _bytes = _compiled(sys.argv[1], _store)
+    print(sha256(_bytes).hexdigest(), _outcomes(_store)["hit"], _outcomes(_store)["miss"])
