@@ -288,7 +288,7 @@ def _read(path: Path, key: Key) -> Entry:
         if isinstance(error.__cause__, OSError):
             raise error.__cause__ from error
         raise ValueError(str(error)) from error
-    if view[: len(_MAGIC)] != _MAGIC or view[_START - 1 : _START] != b"\n":
+    if bytes(view[: len(_MAGIC)]) != _MAGIC or bytes(view[_START - 1 : _START]) != b"\n":
         raise ValueError("it is no entry of this version")
     rest = view[_START:]
     if bytes(view[len(_MAGIC) : _START - 1]) != sha256(rest).hexdigest().encode():

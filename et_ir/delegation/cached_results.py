@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
@@ -158,8 +158,9 @@ def _keep(
 def _fit(results: object, programs: Programs) -> bool:
     if not isinstance(results, Mapping):
         return False
+    made = cast("Mapping[str, Sequence[object]]", results)
     for method, ones in programs.items():
-        given: Any = results.get(method, ())
+        given = made.get(method, ())
         if len(given) != len(ones) or not all(isinstance(one, PreprocessResult) for one in given):
             return False
     return True
@@ -216,7 +217,7 @@ def _result(
     facts: Mapping[str, Any], contents: Iterator[memoryview], locations: Sequence[LocationAttr]
 ) -> PreprocessResult:
     processed = bytes(next(contents))
-    data: Mapping[str, Any] | None = facts["data"]
+    data = cast("Mapping[str, Any] | None", facts["data"])
     store: NamedDataStoreOutput | None = None
     if data is not None:
         buffers = tuple(Blob.of(key, next(contents)) for key in data["buffers"])
@@ -225,9 +226,12 @@ def _result(
             for file, entries in data["files"]
         }
         store = NamedDataStoreOutput(buffers, files.pop(None), files)
+    handles: dict[int | str, list[LocationAttr]] = {
+        key: [UNKNOWN_LOC if one < 0 else locations[one] for one in ones] for key, ones in facts["handles"]
+    }
     return PreprocessResult(
         processed,
-        {key: [UNKNOWN_LOC if one < 0 else locations[one] for one in ones] for key, ones in facts["handles"]},
+        handles,
         debug_orders={key: tuple(order) for key, order in facts["orders"]},
         data_store_output=store,
         alignment=facts["alignment"],

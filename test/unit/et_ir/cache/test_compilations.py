@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections import Counter, OrderedDict
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,6 +19,7 @@ from et_backends.codegen import pipeline
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends import make_partitioner
 from et_ir.cache.store import Store, caching
+from et_ir.emit import origins_json
 
 BACKENDS = ("native", "xnnpack", "openvino")
 
@@ -49,6 +52,37 @@ def test_cold_warm_and_changed(tmp_path: Path, backend: str):
         found = _compiled(backend, store, **change)
         assert found == _compiled(backend, None, **change), change
         assert _outcomes(store) == Counter(hit=2 - misses, miss=misses), change
+
+
+SOURCE = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x + x) * 2
+"""
+
+
+@pytest.mark.parametrize("backend", ["native", "xnnpack"])
+def test_lines_that_move(tmp_path: Path, backend: str):
+    """What is kept holds, and the program names the lines that there are now."""
+
+    def compiled(lines: int, store: Store | None) -> tuple[bytes, str]:
+        scope: dict[str, Any] = {"__name__": "net"}
+        exec(compile("\n" * lines + SOURCE, "net.py", "exec"), scope)
+        program = torch.export.export(scope["Net"]().eval(), (torch.ones(3),))
+        with caching(store):
+            edge = to_edge_transform_and_lower(program, partitioner=[make_partitioner(backend)])
+            made = edge.to_executorch(ExecutorchBackendConfig(target="et-vm", emit_stacktrace=True))
+        return made.buffer, json.dumps(origins_json(made.module))
+
+    compiled(0, Store(tmp_path))
+    store = Store(tmp_path)
+    moved = compiled(5, store)
+    assert moved == compiled(5, None)
+    assert '"file": "net.py", "line": 12' in moved[1]
+    assert _outcomes(store) == Counter(hit=1)
 
 
 def test_machine_code_of_other_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
