@@ -111,8 +111,7 @@ def compile_program(
     freestanding = chosen_freestanding(args)  # the options are those of its edge program from here on
     extensions = loaded_extensions(args)  # first: they may register backends
     partitions = chosen_partition_texts(args)  # before: partitions are compiled with the level `backend`
-    # Partitions that were compiled before have no text of a level within them, nor of passes.
-    store = chosen_store(args) if partitions.level is None else None
+    store = chosen_store(args)
     delegation = Delegation(args)
     choose_target(args, delegation.backend_ids)
     executorch = executorch_config(args)
@@ -177,7 +176,9 @@ def compile_program(
     limit = rewrite_limit(args, edge, executorch)
     try:
         explaining = explained(explanation and explanation.context)
-        with limited(limit), partitions.observed(), explaining, caching(store):
+        # A partition that is kept reaches no level within it.
+        kept = caching(store if partitions.level is None else None)
+        with limited(limit), partitions.observed(), explaining, kept:
             run_stages(module, stages, Observers(observers), context, verify_each=args.verify_each)
     finally:
         if limit is not None:

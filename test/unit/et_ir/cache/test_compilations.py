@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,16 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from xdsl.dialects.builtin import ModuleOp
 
 from et_backends.codegen import pipeline
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from et_ir.backends import make_partitioner
+from et_ir.analysis.choices import ExplainingContext, explained
+from et_ir.backends import BackendDetails, CompileSpec, PreprocessResult, make_partitioner
 from et_ir.cache.store import Store, caching
+from et_ir.delegation.cached_results import cached_results
 from et_ir.emit import origins_json
+from et_ir.rewrite_limit import RewriteLimit, limited
 
 BACKENDS = ("native", "xnnpack", "openvino")
 
@@ -52,6 +57,49 @@ def test_cold_warm_and_changed(tmp_path: Path, backend: str):
         found = _compiled(backend, store, **change)
         assert found == _compiled(backend, None, **change), change
         assert _outcomes(store) == Counter(hit=2 - misses, miss=misses), change
+
+
+def test_report_of_choices_is_no_hit(tmp_path: Path):
+    """Who asks for choices is told those of a compilation, which does not count as one that was spared."""
+    expected = _compiled("native", Store(tmp_path))
+    store = Store(tmp_path)
+    with explained(ExplainingContext()):
+        assert _compiled("native", store) == expected
+    partitions = [one.outcome for one in store.lookups if one.kind == "partition"]
+    assert partitions == ["computed for its report, and kept"] * 2
+    assert store.statistics().hits.get("partition", 0) == 0
+
+
+class Refusing(BackendDetails):
+    """Its results are not to be kept."""
+
+    @classmethod
+    def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
+        return PreprocessResult(b"made")
+
+    @classmethod
+    def further_dependences(cls, compile_specs: Sequence[CompileSpec]) -> str | None:
+        return None
+
+
+def test_results_that_are_not_kept(tmp_path: Path):
+    class Inner(Refusing):
+        pass
+
+    def outcome(details: type[BackendDetails]) -> str:
+        store = Store(tmp_path)
+        made = {"forward": [PreprocessResult(b"made")]}
+        with caching(store):
+            programs = {"forward": [ModuleOp([])]}
+            assert cached_results(details, programs, {"forward": [[]]}, lambda: made) is made
+        (lookup,) = store.lookups
+        return lookup.outcome
+
+    assert outcome(Refusing) == "not kept: the backend refuses for these settings"
+    assert outcome(Inner) == "not kept: the backend is a class within a function"
+    with limited(RewriteLimit(1)):
+        assert outcome(Refusing) == "not kept: rewrites are limited"
+    assert not any(tmp_path.iterdir())
 
 
 SOURCE = """
