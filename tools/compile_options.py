@@ -52,7 +52,11 @@ def parse_options(
     Another command that compiles may `extend` the parser by options of its own; what it compiles is not written.
     """
     # Without a value these options must not take the model for one.
-    alone = {"--explain": f"--explain={FORMATS[0]}", "--check-passes": f"--check-passes={EXAMPLES}"}
+    alone = {
+        "--explain": f"--explain={FORMATS[0]}",
+        "--check-passes": f"--check-passes={EXAMPLES}",
+        "--cache": "--cache=",
+    }
     arguments = [alone.get(argument, argument) for argument in arguments]
     parser = compile_parser(text, command)
     if extend is not None:

@@ -471,6 +471,22 @@ def _add_report_options(add: _Add) -> None:
     add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
 
 
+def _add_cache_options(add: _Add) -> None:
+    """Add the options of the cache of compiled partitions."""
+    add(
+        "--cache",
+        metavar="=DIR",
+        help="take compiled partitions from a folder, and keep new ones there (default without DIR: compilations in "
+        "the cache folder of this project; without --cache: that of ET_IR_CACHE, if it is set)",
+    )
+    add("--no-cache", action="store_true", help="use no cache, whatever ET_IR_CACHE says")
+    add(
+        "--cache-stats",
+        action="store_true",
+        help="print on stderr what the cache holds, and how often it was of use, after the compilation",
+    )
+
+
 _GROUPS: Final[dict[str, Callable[[_Add], None]]] = {
     "quantization": _add_quantization_options,
     "backends": _add_backend_options,
@@ -479,6 +495,7 @@ _GROUPS: Final[dict[str, Callable[[_Add], None]]] = {
     "language models (hf:FOLDER)": _add_language_model_options,
     "contents of the file": _add_file_options,
     "passes": _add_pass_options,
+    "cache": _add_cache_options,
     "reports and further outputs": _add_report_options,
 }
 """Groups of options by title, in the order of the help."""

@@ -14,6 +14,7 @@ examples:
   et-compile model.py:net --backend native --emit asm     machine code: loops, vector, llvm, asm
   et-compile model.py:net --target cortex-m4 --emit object -o net.o     an object and a C header, no runtime
   et-compile model.py:net -o net.pte --quantize int8 --calibrate data.npz      8-bit integers
+  et-compile model.py:net -o net.pte --backend native --cache     compile what has changed since the last time
   et-compile model.py:net -o net.pte --table              count the ops at each level
   et-compile model.py:net -o net.pte --load fma.py --pass edge:fuse-fma      passes and dialects of a file
   et-compile model.py:net --stop-after fold-batch-norm    print the module after a pass
@@ -38,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from et_ir.driver.observer import Observer, Observers
 from et_ir.driver.presets import preset
+from et_tools.compile_cache import chosen_store, lookups_json, print_lookups, print_statistics
 from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
 from et_tools.compile_freestanding import chosen_freestanding
@@ -83,6 +85,7 @@ def compile_program(
     print, and then no reports are printed.
     """
     from et_ir.analysis.choices import explained
+    from et_ir.cache.store import caching
     from et_ir.context import OperatorContext
     from et_ir.driver.pipelines import split_preserved
     from et_ir.driver.raising import raising_stage
@@ -108,6 +111,7 @@ def compile_program(
     freestanding = chosen_freestanding(args)  # the options are those of its edge program from here on
     extensions = loaded_extensions(args)  # first: they may register backends
     partitions = chosen_partition_texts(args)  # before: partitions are compiled with the level `backend`
+    store = chosen_store(args)
     delegation = Delegation(args)
     choose_target(args, delegation.backend_ids)
     executorch = executorch_config(args)
@@ -171,7 +175,10 @@ def compile_program(
     extensions.register_dialects(context)
     limit = rewrite_limit(args, edge, executorch)
     try:
-        with limited(limit), partitions.observed(), explained(explanation and explanation.context):
+        explaining = explained(explanation and explanation.context)
+        # A partition that is kept reaches no level within it.
+        kept = caching(store if partitions.level is None else None)
+        with limited(limit), partitions.observed(), explaining, kept:
             run_stages(module, stages, Observers(observers), context, verify_each=args.verify_each)
     finally:
         if limit is not None:
@@ -200,6 +207,7 @@ def compile_program(
         explanation.others = {
             "delegation": None if report is None else report.json(),
             "quantization": quantization.json(),
+            "cache": lookups_json(store),
         }
     if explain is not None:
         explain({} if explanation is None else explanation.json())
@@ -212,6 +220,10 @@ def compile_program(
         print_op_table(progress.levels, sys.stderr)
     if explanation is not None:
         explanation.write(args.explain, wide=args.wide)
+        if store is not None and args.explain == "text":
+            print_lookups(store)
+    if store is not None and args.cache_stats:
+        print_statistics(store)
 
 
 def _check_level(args: argparse.Namespace, reached: str) -> None:

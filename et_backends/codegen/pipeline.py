@@ -8,6 +8,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from hashlib import sha256
 from threading import Lock
 from typing import Final, TypeAlias
 
@@ -42,9 +43,13 @@ from et_backends.codegen.passes.plan_buffers import plan_buffers
 from et_backends.codegen.passes.recompute_masks import RecomputeMasksPass
 from et_backends.codegen.passes.sink_scales import SinkScalesPass
 from et_backends.codegen.state_updates import results_in_place
+from et_ir.analysis.choices import is_explained
+from et_ir.cache.dependences import compiler_digest, versions
+from et_ir.cache.store import Key, current_store
 from et_ir.data import Blob
 from et_ir.passes.to_executorch.look_up_integers import LookUpIntegersPass
 from et_ir.passes.to_executorch.share_matrices import ShareMatricesPass
+from et_ir.text import module_text
 
 __all__ = [
     "MACHINE_LEVELS",
@@ -209,10 +214,19 @@ def _compiled(context: Context, loops: dict[str, Loops], mark: str, executor: Ex
     """Lower loops for each instruction set. LLVM compiles one in a thread while passes lower the next."""
     objects: dict[str, Future[bytes]] = {}
     keys: dict[str, Hashable] = {}
+    new: dict[str, Key] = {}
+    store = current_store() if _LISTENER.get() is None else None
     for name, made in loops.items():
         target = _target(name, made)
         keys[name] = (target, mark, code_of(made.module.body.block))
         known = _known(keys[name]) if _LISTENER.get() is None else None
+        if known is None and store is not None:
+            key = _store_key(made.module, mark, target)
+            entry = store.find(key, f"machine code for {name}", explain=is_explained())
+            if entry is None:
+                new[name] = key
+            else:
+                known = bytes(entry.contents[0])
         if known is not None:
             objects[name] = Future()
             objects[name].set_result(known)
@@ -226,6 +240,9 @@ def _compiled(context: Context, loops: dict[str, Loops], mark: str, executor: Ex
         _reached("llvm", target, made.module)
         objects[name] = executor.submit(object_code, llvm_text(made.module, target), target)
     found = {name: future.result() for name, future in objects.items()}
+    if store is not None:
+        for name, key in new.items():
+            store.keep(key, {}, [found[name]])
     with _OBJECTS_LOCK:
         for name, code in found.items():
             _OBJECTS[keys[name]] = code
@@ -233,6 +250,20 @@ def _compiled(context: Context, loops: dict[str, Loops], mark: str, executor: Ex
         while len(_OBJECTS) > _KEPT * len(found):
             _OBJECTS.popitem(last=False)
     return found
+
+
+def _store_key(module: ModuleOp, mark: str, target: InstructionSet) -> Key:
+    """What object code depends on: layers of other weights have the same."""
+    return Key(
+        "code",
+        {
+            "loops": sha256(module_text(module).encode()).hexdigest(),
+            "interface": mark,
+            "target": repr(target),
+            "source of the compiler": compiler_digest(),
+        }
+        | {f"version of {name}": version for name, version in versions().items()},
+    )
 
 
 def _known(key: Hashable) -> bytes | None:

@@ -36,6 +36,7 @@ __all__ = [
     "ExplainingContext",
     "Form",
     "explained",
+    "is_explained",
     "note",
     "shapes_of",
 ]
@@ -83,6 +84,11 @@ def explained(context: ExplainingContext | None) -> Generator[None]:
         yield
     finally:
         _EXPLAINING.reset(token)
+
+
+def is_explained() -> bool:
+    """Whether somebody asks about choices."""
+    return _EXPLAINING.get() is not None
 
 
 def note(choice: Choice) -> None:

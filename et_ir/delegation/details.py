@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 
@@ -89,6 +89,14 @@ class BackendDetails(ABC):
 
     backend_id: str = ""
     """The name in files, by which the runtime finds the backend; that of the class unless it is set."""
+    distributions: ClassVar[Sequence[str]] = ()
+    """Names of the distributions that it compiles with, beside those of every compilation: results that are kept
+    (`et_ir.cache`) are of their versions.
+    """
+    holds_lines: ClassVar[bool] = True
+    """Whether its results may hold lines of the model's source, but for the debug handle map. Where they do not,
+    results that are kept hold when lines move.
+    """
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -99,6 +107,13 @@ class BackendDetails(ABC):
     @abstractmethod
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
         """Compile a partition. What this raises is reported with the partition's source line."""
+
+    @classmethod
+    def further_dependences(cls, compile_specs: Sequence[CompileSpec]) -> str | None:
+        """What results with these settings depend on besides the program, the settings, and the sources and versions
+        of the compiler: the machine, for example. None if they are not to be kept (`et_ir.cache`).
+        """
+        return ""
 
     @classmethod
     def preprocess_multimethod(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -21,10 +22,11 @@ from xdsl.ir import Attribute
 
 from et_ir.analysis.bounds import SizeBounds
 from et_ir.data import Blob, MissingData
+from et_ir.delegation.cached_results import cached_results
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataConflict, NamedDataStore
 from et_ir.delegation.specs import CompileSpec
-from et_ir.delegation.subprogram import state_bounds, subprogram
+from et_ir.delegation.subprogram import FORWARD, state_bounds, subprogram
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp, PartitionOp
 from et_ir.dialects.executorch.attributes import DATA_FILE
@@ -100,7 +102,8 @@ def _preprocess(
         # One by one, so that a report names the partition.
         made: dict[str, Sequence[PreprocessResult]] = _each(details, partitions, programs, specs)
     else:
-        made = dict(_guarded(details, everything, lambda: details.preprocess_multimethod(programs, specs)))
+        together = partial(details.preprocess_multimethod, programs, specs)
+        made = dict(_guarded(details, everything, lambda: cached_results(details, programs, specs, together)))
     results: dict[PartitionOp, PreprocessResult] = {}
     for method, ones in partitions.items():
         given = made.get(method, ())
@@ -127,7 +130,7 @@ def _each(
         results: list[PreprocessResult] = []
         for one, program, spec in zip(ones, programs[method], specs[method], strict=True):
             try:
-                results.append(_guarded(details, [one], lambda p=program, s=spec: details.preprocess(p, s)))
+                results.append(_guarded(details, [one], partial(_single, details, program, spec)))
             except BackendFailed as error:
                 failures.append(error)
         made[method] = results
@@ -138,6 +141,17 @@ def _each(
             [one for error in failures for one in error.partitions],
         ) from failures[0].__cause__
     return made
+
+
+def _single(details: type[BackendDetails], program: ModuleOp, specs: list[CompileSpec]) -> PreprocessResult:
+    """Result for one partition."""
+    made = cached_results(
+        details,
+        {FORWARD: [program]},
+        {FORWARD: [specs]},
+        lambda: {FORWARD: [details.preprocess(program, specs)]},
+    )
+    return made[FORWARD][0]
 
 
 def _guarded(details: type[BackendDetails], ones: Sequence[PartitionOp], call: Callable[[], Any]) -> Any:

@@ -29,7 +29,7 @@ SET: Final = {
 REMOVED: Final = (
     *("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PYTHONWARNINGS", "PYTHONIOENCODING"),
     *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "HF_HOME", "TORCH_HOME"),
-    *("ET_VM_THREADS", "PYTEST_ADDOPTS"),
+    *("ET_VM_THREADS", "ET_IR_CACHE", "PYTEST_ADDOPTS"),
 )
 """The settings of users that commands heed. Those of a machine stay: devices, libraries, the number of threads."""
 

@@ -21,6 +21,7 @@ class EthosUBackend(BackendDetails):
     """Has partitions compiled by Vela. Its own identifiers are the numbers of the operators of TOSA."""
 
     backend_id = BACKEND
+    distributions = ("ethos-u-vela",)
 
     @classmethod
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:

@@ -17,6 +17,7 @@ from xdsl.dialects.func import FuncOp
 from et_backends.openvino.compiler import export_model
 from et_backends.openvino.compiler.rules import RULES
 from et_backends.openvino.compiler.translation import Translation
+from et_ir.analysis.time_cache import processor_digest
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.specs import CompileSpec
@@ -47,6 +48,12 @@ def require_openvino() -> None:
 
 class OpenvinoBackend(BackendDetails):
     """Makes models of partitions. Its own identifiers are the names of nodes."""
+
+    distributions = ("openvino",)
+
+    @classmethod
+    def further_dependences(cls, compile_specs: Sequence[CompileSpec]) -> str | None:
+        return processor_digest()  # OpenVINO compiles for the device that it finds
 
     @classmethod
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:

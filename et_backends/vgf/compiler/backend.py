@@ -22,6 +22,7 @@ class VgfBackend(BackendDetails):
     """Converts partitions to VGF. Its delegate debug identifiers are the numbers of TOSA operators."""
 
     backend_id = BACKEND
+    distributions = ("ai_ml_sdk_model_converter",)
 
     @classmethod
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:

@@ -27,6 +27,8 @@ __all__ = ["XnnpackBackend", "translate"]
 class XnnpackBackend(BackendDetails):
     """Writes graphs for XNNPACK. Its own identifiers are `node N`, of nodes by their debug handles."""
 
+    holds_lines = False
+
     @classmethod
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
         recover_pools(edge_program)
