@@ -60,7 +60,7 @@ def test_a_wrong_operator_is_found_and_nearly_alone(
     assert "aten.tanh.default" in found
     assert found.count(" = aten.") <= 12  # in Python and in MLIR
     seeds = range(program.seed, program.seed + 1)
-    assert run(seeds, state=None, save=None, quiet=True, native=False, only=True) == 1
+    assert run(seeds, state=None, save=None, quiet=True, native=False) == 1
     assert f"--first {program.seed} --count 1" in capsys.readouterr().out.splitlines()[-1]
 
 
