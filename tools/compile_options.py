@@ -54,6 +54,11 @@ def parse_options(
     # Without a value these options must not take the model for one.
     alone = {"--explain": f"--explain={FORMATS[0]}", "--check-passes": f"--check-passes={EXAMPLES}"}
     arguments = [alone.get(argument, argument) for argument in arguments]
+    following = [*arguments[1:], ""]
+    arguments = [
+        f"{one}=" if one == "--train" and not after.startswith("loss") else one
+        for one, after in zip(arguments, following, strict=True)
+    ]
     parser = compile_parser(text, command)
     if extend is not None:
         extend(parser)

@@ -14,7 +14,7 @@ import functools
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from types import MethodType
@@ -187,7 +187,7 @@ def _placeholders(program: ExportedProgram) -> Iterator[tuple[str | None, Node]]
 
 
 @contextmanager
-def _requiring(program: ExportedProgram, names: Sequence[str]) -> Iterator[None]:
+def _requiring(program: ExportedProgram, names: Sequence[str]) -> Generator[None]:
     """The program with the fake tensors of these parameters alone requiring gradients."""
     fakes = [(node.meta["val"], name in names) for name, node in _placeholders(program) if name is not None]
     before = [fake.requires_grad for fake, _ in fakes]
@@ -250,11 +250,10 @@ class _Trial(Interpreter):
 
     def _writer_in(self, node: Node) -> Node:
         """The node that writes, where a node executes other graphs, as `torch.no_grad()` does."""
-        graphs = [
-            self.submodules[str(one.target)].graph
-            for one in node.all_input_nodes
-            if one.op == "get_attr" and isinstance(self.submodules.get(str(one.target)), GraphModule)
+        called = [
+            self.submodules.get(str(one.target)) for one in node.all_input_nodes if one.op == "get_attr"
         ]
+        graphs = [module.graph for module in called if isinstance(module, GraphModule)]
         return next((inner for graph in graphs for inner in graph.nodes if _writes(inner)), node)
 
     def _reason_of_loss(self, loss: Any) -> Diagnostic | None:
@@ -278,7 +277,9 @@ class _Trial(Interpreter):
                 "return its mean() or sum()",
             )
         trained = {name: value for name, value in self._parameters.items() if value.requires_grad}
-        gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
+        gradients = cast(
+            "Sequence[Tensor | None]", torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
+        )
         unused = [name for name, gradient in zip(trained, gradients, strict=True) if gradient is None]
         if not unused:
             return None
@@ -321,11 +322,11 @@ class _Trial(Interpreter):
         """The last node that writes to the memory of a result of an operator, which is named as autograd does."""
         wanted = _PREFIX.sub("", saved).lower()
         results = {
-            value.untyped_storage()._cdata
+            _storage(value)
             for node, value in self.env.items()
             if isinstance(value, Tensor) and _operator(node).rpartition("::")[2].replace("_", "") == wanted
         }
-        nodes = [node for node, value in self._written if value.untyped_storage()._cdata in results]
+        nodes = [node for node, value in self._written if _storage(value) in results]
         return nodes[-1] if nodes else self._written[-1][0] if self._written else None
 
     def _other(self, error: Exception) -> Diagnostic:
@@ -346,6 +347,11 @@ class _Trial(Interpreter):
 def _writes(node: Node) -> bool:
     schema = getattr(node.target, "_schema", None)
     return schema is not None and bool(schema.is_mutable)
+
+
+def _storage(value: Tensor) -> int:
+    storage: Any = value.untyped_storage()  # of a fake tensor, which has no address
+    return storage._cdata
 
 
 def _operator(node: Node) -> str:

@@ -77,7 +77,7 @@ def test_values() -> None:
     loss, scores, *gradients = program.graph_module(*values)
     found = module(x)
     expected = nn.functional.cross_entropy(found, y)
-    expected.backward()
+    expected.backward()  # pyright: ignore[reportUnknownMemberType]  (torch states no types)
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(scores, found)
     for name, gradient in zip(HEAD, gradients, strict=True):
