@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -54,10 +55,9 @@ def parse_options(
     # Without a value these options must not take the model for one.
     alone = {"--explain": f"--explain={FORMATS[0]}", "--check-passes": f"--check-passes={EXAMPLES}"}
     arguments = [alone.get(argument, argument) for argument in arguments]
-    following = [*arguments[1:], ""]
     arguments = [
         f"{one}=" if one == "--train" and not after.startswith("loss") else one
-        for one, after in zip(arguments, following, strict=True)
+        for one, after in pairwise([*arguments, ""])
     ]
     parser = compile_parser(text, command)
     if extend is not None:
