@@ -41,6 +41,8 @@ API = (
                 *("to_edge", "to_edge_transform_and_lower", "EdgeCompileConfig", "EdgeProgramManager"),
                 *("ExecutorchBackendConfig", "ExecutorchProgramManager", "MemoryPlanningPass"),
                 "raise_program",
+                "with_loss",
+                "joint_program",
             ),
             "et_ir.driver.observer": ("Observer",),
         },

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         to_edge_transform_and_lower,
     )
     from et_ir.driver.raising import raise_program
+    from et_ir.frontend.training import joint_program, with_loss
 
 if NAME != PROJECT:  # both distributions have et_schema and et_vm: those installed last are there
     raise ImportError(
@@ -39,9 +40,11 @@ __all__ = [
     "ExecutorchBackendConfig",
     "ExecutorchProgramManager",
     "MemoryPlanningPass",
+    "joint_program",
     "raise_program",
     "to_edge",
     "to_edge_transform_and_lower",
+    "with_loss",
 ]
 
 
@@ -50,6 +53,10 @@ def __getattr__(name: str) -> Any:
         from et_ir.driver.raising import raise_program
 
         return raise_program
+    if name in ("joint_program", "with_loss"):
+        from et_ir.frontend import training
+
+        return getattr(training, name)
     if name == "MemoryPlanningPass":
         from et_ir.driver.executorch_options import MemoryPlanningPass
 

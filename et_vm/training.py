@@ -24,12 +24,13 @@ import numpy as np
 from et_schema.errors import Error, ExecutorchError, InputError
 from et_schema.training import GRADIENTS, NAMES, PARAMETERS
 from et_vm.interchange import to_numpy
+from et_vm.kernels.portable.creation.random import seed
 from et_vm.runtime import Program, Runtime
 from et_vm.values import Array
 
-__all__ = ["SGD", "TrainingModule", "get_sgd_optimizer", "load_for_training"]
+__all__ = ["SGD", "TrainingModule", "get_sgd_optimizer", "load_for_training", "seed"]
 
-_EXPORT: Final = "compile a program of torch.export.experimental._export_forward_backward"
+_EXPORT: Final = "compile with et-compile --train, or a program of et_ir.joint_program"
 
 
 class TrainingModule:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -58,6 +59,10 @@ def parse_options(
         "--cache": "--cache=",
     }
     arguments = [alone.get(argument, argument) for argument in arguments]
+    arguments = [
+        f"{one}=" if one == "--train" and not after.startswith("loss") else one
+        for one, after in pairwise([*arguments, ""])
+    ]
     parser = compile_parser(text, command)
     if extend is not None:
         extend(parser)

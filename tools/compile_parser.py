@@ -192,6 +192,29 @@ def _add_quantization_options(add: _Add) -> None:
     )
 
 
+def _add_training_options(add: _Add) -> None:
+    """Add the options of training."""
+    add(
+        "--train",
+        nargs="?",
+        const="",
+        type=_loss,
+        metavar="loss=FUNCTION",
+        help="make the method forward return its outputs, the gradients of the loss, and the parameters, as runtimes "
+        "train them. The loss is the first output of the module, or what a function of the factory's file, or "
+        "module:function, makes of the output and the example inputs that follow those of the module: "
+        "loss=torch.nn.functional:cross_entropy. Modules stay in training mode",
+    )
+    add(
+        "--trainable",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="parameters that --train trains, by name or module, as 'head' or '*.bias'; repeatable (default: all that "
+        "require gradients)",
+    )
+
+
 def _add_backend_options(add: _Add) -> None:
     """Add the options of delegation."""
     backend = add(
@@ -489,6 +512,7 @@ def _add_cache_options(add: _Add) -> None:
 
 _GROUPS: Final[dict[str, Callable[[_Add], None]]] = {
     "quantization": _add_quantization_options,
+    "training": _add_training_options,
     "backends": _add_backend_options,
     "operators and sizes": _add_runtime_options,
     "memory planning": _add_memory_options,
@@ -499,6 +523,17 @@ _GROUPS: Final[dict[str, Callable[[_Add], None]]] = {
     "reports and further outputs": _add_report_options,
 }
 """Groups of options by title, in the order of the help."""
+
+
+def _loss(text: str) -> str:
+    """The name of the loss; empty if it is an output of the module."""
+    found = re.fullmatch(r"(?:loss=((?:.+:)?\w+))?", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)!r} is no loss: expected loss=FUNCTION, a function of the factory's file or "
+            "module:function; without it the first output is the loss"
+        )
+    return found[1] or ""
 
 
 def _image_size(text: str) -> tuple[int, int]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from xdsl.dialects.builtin import ModuleOp
 
+    from et_tools.compile_training import Training
     from et_tools.loading import Transformation
     from et_tools.plugins import Extensions
 
@@ -36,10 +37,11 @@ def load_source(
     extensions: Extensions | None = None,
     transform: Transformation | None = None,
     quantize_weights: Callable[[Any], None] | None = None,
+    training: Training | None = None,
 ) -> Source:
     """The module of a program, with a line of progress for each step. Operators in `preserve` are kept whole; a text
     may have the dialects of `extensions`; modules of a factory become those that `transform` makes of them, and
-    `quantize_weights` changes those of a language model.
+    `quantize_weights` changes those of a language model; `training` adds gradients.
 
     Raises `UsageError` for options that the program has nothing for.
     """
@@ -75,13 +77,17 @@ def load_source(
         program = load_pt2(Path(args.model))
         if transform is not None:
             program = transformed("forward", program, args.model, transform)
+        if training is not None:
+            training.check_exported()
         programs = {"forward": program}
     elif ":" in args.model:
-        programs, constants = export_factory(args.model, transform)
+        programs, constants = export_factory(args.model, transform, training)
     elif args.model.endswith(".py"):
         raise UsageError(factories_of(args.model))
     else:
         raise UsageError(not_a_model(args.model))
+    if training is not None:
+        programs = training.joint(programs)
     stages.done("export")
     from et_ir.frontend import import_program
     from et_ir.frontend.default_bounds import BoundError

@@ -15,6 +15,7 @@ examples:
   et-compile model.py:net --target cortex-m4 --emit object -o net.o     an object and a C header, no runtime
   et-compile model.py:net -o net.pte --quantize int8 --calibrate data.npz      8-bit integers
   et-compile model.py:net -o net.pte --backend native --cache     compile what has changed since the last time
+  et-compile model.py:net -o net.pte --train --trainable head     gradients, for training on a device
   et-compile model.py:net -o net.pte --table              count the ops at each level
   et-compile model.py:net -o net.pte --load fma.py --pass edge:fuse-fma      passes and dialects of a file
   et-compile model.py:net --stop-after fold-batch-norm    print the module after a pass
@@ -25,7 +26,7 @@ examples:
 
 A factory returns (module, example_args[, dynamic_shapes]) or a torch.export.ExportedProgram, or a dict from
 method names to these. A number, string or tensor in the dict becomes a method that returns that constant.
-Modules are compiled in evaluation mode, and a warning says where that changes the program; an
+Modules are compiled in evaluation mode but for --train, and a warning says where that changes the program; an
 ExportedProgram is compiled in the mode that it was exported in. A factory is code, and so is a .pt2, which
 holds pickled objects: compile only those that you trust.
 """
@@ -53,6 +54,7 @@ from et_tools.compile_quantize import FloatBoundary, Quantization
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages
 from et_tools.compile_target import choose_target
+from et_tools.compile_training import Training
 from et_tools.exit_codes import UsageError, guarded
 from et_tools.messages import running_command
 from et_tools.op_table import print_op_table
@@ -116,6 +118,7 @@ def compile_program(
     choose_target(args, delegation.backend_ids)
     executorch = executorch_config(args)
     quantization = Quantization(args, delegation.backend_ids if freestanding.target is None else ())
+    training = Training(args)
     edge = edge_config(args, delegation.kept_operators)
     try:
         stages = edge_stages(edge, delegation.preserving)
@@ -136,7 +139,13 @@ def compile_program(
         transform = quantization if quantization.is_wanted else None
         weights = quantization.quantize_weights if quantization.is_wanted else None
         source = load_source(
-            args, progress, list(split_preserved(edge.preserve_names)[1]), extensions, transform, weights
+            args,
+            progress,
+            list(split_preserved(edge.preserve_names)[1]),
+            extensions,
+            transform,
+            weights,
+            training if training.is_wanted else None,
         )
     except UnsupportedProgram as error:
         found = import_faults(error, stages)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
 
+    from et_tools.compile_training import Training
+
 __all__ = [
     "ProgramError",
     "Transformation",
@@ -68,10 +70,11 @@ Transformation = Callable[[str, Any, tuple[Any, ...], Any, Any], Any]
 
 
 def export_factory(
-    spec: str, transform: Transformation | None = None
+    spec: str, transform: Transformation | None = None, training: Training | None = None
 ) -> tuple[dict[str, ExportedProgram], dict[str, Any]]:
     """Export what `file.py:factory` or `package.module:factory` returns: method names to exported programs, and to what
-    constant methods return. `transform` makes the modules that are exported.
+    constant methods return. `transform` makes the modules that are exported, `training` that of the method that is
+    trained, which stays in training mode.
 
     What the program prints meanwhile goes to stderr. Raises `UsageError` if there is no such file, module or factory,
     `ProgramError` if the factory or the export fails.
@@ -89,12 +92,11 @@ def export_factory(
         constants = {str(method): value for method, value in methods.items() if _is_constant(value)}
         if len(constants) == len(methods):
             constants = {}
-        exported = {
-            str(method): _export(method, parts, spec, transform)
-            for method, parts in methods.items()
-            if str(method) not in constants
-        }
-        return exported, constants
+        programs = {method: parts for method, parts in methods.items() if str(method) not in constants}
+        # What is trained comes first: for others, modules that are shared are put into evaluation mode.
+        order = sorted(programs, key=lambda method: training is None or not training.trains(method))
+        exported = {method: _export(method, programs[method], spec, transform, training) for method in order}
+        return {str(method): exported[method] for method in programs}, constants
 
 
 def call_hint(function: Callable[..., Any], *given: Any) -> str:
@@ -227,10 +229,20 @@ def _dotted(path: Path) -> tuple[Path, str]:
     return folder, ".".join(parts)
 
 
-def _export(method: str, parts: Any, spec: str, transform: Transformation | None = None) -> ExportedProgram:
+def _export(
+    method: str,
+    parts: Any,
+    spec: str,
+    transform: Transformation | None = None,
+    training: Training | None = None,
+) -> ExportedProgram:
     import torch
 
+    trained = training if training is not None and training.trains(method) else None
+
     if isinstance(parts, torch.export.ExportedProgram):
+        if trained is not None:
+            trained.check_exported()
         return parts if transform is None else transformed(method, parts, spec, transform)
     from et_ir.frontend.exported import dynamic_shapes_of, example_inputs_of, in_evaluation, is_exported
 
@@ -258,7 +270,11 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
         raise ProgramError(
             f"the factory {spec} must give example_args as a tuple, got {type(args).__name__}{one}"
         )
-    depends = [] if is_exported(module) else _mode_readers(module)
+    shapes = parts[2] if len(parts) == 3 else dynamic_shapes_of(module)
+    if trained is not None:
+        return _exported(method, trained.with_loss(module), args, kwargs, shapes, spec, transform)
+    # Beside a method that is trained, evaluation is what others are for.
+    depends = [] if training is not None or is_exported(module) else _mode_readers(module)
     if depends:
         print_message(
             running_command(),
@@ -267,7 +283,6 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
             "compile training mode, return torch.export.export(module, example_args), or give its .pt2",
             "warning",
         )
-    shapes = parts[2] if len(parts) == 3 else dynamic_shapes_of(module)
     return _exported(method, in_evaluation(module), args, kwargs, shapes, spec, transform)
 
 

@@ -1,8 +1,8 @@
 """Limits of the stock runtime's kernels beyond refused element types.
 
-Convolutions have one or two dimensions, and of the kernels that take complex tensors some do only a part of what the
-operator does, those of the executorch 1.5.1 wheel more of it than those of 1.4.1. For 1.5.1,
-`test/conformance/test_stock_limits.py` runs calls within and beyond the limits.
+Convolutions have one or two dimensions, gradients are of those with two that are not transposed, and of the kernels
+that take complex tensors some do only a part of what the operator does, those of the executorch 1.5.1 wheel more of it
+than those of 1.4.1. For 1.5.1, `test/conformance/test_stock_limits.py` runs calls within and beyond the limits.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ def limits(op: EdgeOp, *, since_1_5: bool) -> Iterator[str]:
         rank = tensor_type(op.operands[0]).get_num_dims()
         if rank > 4:
             yield f"takes a 3-d or 4-d 'input', not rank {rank}"
+    if isinstance(op, edge.ConvolutionBackwardOp):
+        rank = tensor_type(op.input).get_num_dims()
+        if rank != 4:
+            yield f"takes a 4-d 'input', not rank {rank}"
+        if op.arg("transposed"):
+            yield "does not take transposed convolutions"
     limit = _complex_limit(op, since_1_5)
     if limit is not None:
         yield limit

@@ -1,5 +1,5 @@
 """The limits of stock kernels that targets state in Python hold on the installed runtime: quantized operators that
-compute otherwise than torch, convolutions, and complex tensors.
+compute otherwise than torch, convolutions and their gradients, and complex tensors.
 
 Each call is compiled without the passes that avoid what kernels do not take. The runtime gives torch's results if,
 and only if, the target states no limit. Calls beyond limits, which may end a process or corrupt it, have one of their
@@ -169,6 +169,18 @@ def convolutions() -> Iterator[Call]:
         yield A.convolution.default, (image, weight, None, *geometry), {}
 
 
+def gradients() -> Iterator[Call]:
+    for rank, transposed in ((1, False), (2, False), (2, True), (3, False)):
+        image, weight = numbers(1, 2, *[5] * rank), numbers(2, 2, *[3] * rank)
+        size = 7 if transposed else 3
+        geometry = [1] * rank, [0] * rank, [1] * rank, transposed, [0] * rank, 1
+        yield (
+            A.convolution_backward.default,
+            (numbers(1, 2, *[size] * rank), image, weight, [2], *geometry, [True] * 3),
+            {},
+        )
+
+
 def products() -> Iterator[Call]:
     shapes = [((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((2, 1, 4), (3, 1)), ((0, 3), (3,))]
     shapes += [((1,), (1,)), ((2, 3), (1,)), ((1, 1), (2, 3)), ((2, 3), ())]
@@ -225,7 +237,9 @@ def lookups() -> Iterator[Call]:
     yield A.index.Tensor, (complex_(5), [i[:0]]), {}
 
 
-LIMITED = {one.__name__: one for one in (convolutions, products, transforms, conversions, copies, lookups)}
+LIMITED = {
+    one.__name__: one for one in (convolutions, gradients, products, transforms, conversions, copies, lookups)
+}
 
 
 @pytest.mark.slow

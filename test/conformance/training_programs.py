@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram, export
-from torch.export.experimental import _export_forward_backward
 
+from et_ir import joint_program
 from examples.digits.network import DigitsNet
 
 CLASSES = 3
@@ -89,10 +88,7 @@ class Case(NamedTuple):
 
 def joint(module: nn.Module, inputs: tuple[Any, ...]) -> ExportedProgram:
     """The program of a module and the gradients of its first output."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of torch's own use of what it has deprecated
-        warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export")
-        return _export_forward_backward(export(module, inputs))
+    return joint_program(export(module, inputs))
 
 
 def _mlp() -> nn.Module:
