@@ -1,4 +1,4 @@
-"""The cache of compiled partitions that a command line or the environment asks for."""
+"""Options of the cache of compiled partitions."""
 
 from __future__ import annotations
 
