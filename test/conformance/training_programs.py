@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -88,7 +89,11 @@ class Case(NamedTuple):
 
 def joint(module: nn.Module, inputs: tuple[Any, ...]) -> ExportedProgram:
     """The program of a module and the gradients of its first output."""
-    return joint_program(export(module, inputs))
+    with warnings.catch_warnings():
+        # Recurrent layers assign the lists of weights that they keep beside their parameters.
+        warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export")
+        program = export(module, inputs)
+    return joint_program(program)
 
 
 def _mlp() -> nn.Module:
