@@ -1,4 +1,4 @@
-"""What compiled results depend on besides the program: sources of compilers, and versions of what they use."""
+"""Dependences of compiled results: sources of compilers, and versions of packages."""
 
 from __future__ import annotations
 

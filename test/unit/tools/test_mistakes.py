@@ -73,7 +73,7 @@ def test_running(mistake: Mistake, template: Path, tmp_path: Path) -> None:
 
 def test_number_of_mistakes() -> None:
     """Each of them says something, and several are of each area."""
-    assert set(AREAS) == {"compile", "python", "quantization", "targets", "tools", "vm"}
+    assert set(AREAS) == {"compile", "python", "quantization", "targets", "tools", "training", "vm"}
     found = [mistake for area in AREAS for mistake in mistakes(area)]
     assert len(found) >= 150
     assert all(mistake.says for mistake in found)
