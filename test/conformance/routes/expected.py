@@ -132,7 +132,7 @@ EXPECTED: Final[dict[tuple[str, str], Limit]] = {
                 for element in ("u8", "i8", "i16", "i32", "i64")
                 for by in ("", " by tensors")
             ),
-            "sizes, attention with heads of any size",
+            *("sizes, attention with heads of any size", "sizes, roundings"),
             *("max", "max_kept", "max_of_channels_last", "max_of_image", "max_of_two_equal"),
             *("rank 0, indices", "rank 0, moves", "rank 0, reductions", "rank 0, sorts"),
             *("sizes, at least and at most", "sizes, choice by a size"),
