@@ -1,4 +1,4 @@
-"""Chains at the same time: the loop of a method whose chains do not all wait for each other.
+"""Concurrent chains: the interpreter loop of a method whose chains are partly ordered.
 
 A chain starts when those that it waits for have ended. The thread that executes the method runs chains too; others are
 given what else is ready. They live as long as the method does, and sleep in between. Each has a queue of its own, so

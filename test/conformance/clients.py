@@ -1,4 +1,4 @@
-"""Clients of others that are on PyPI, in a folder of their own: they pin other versions of what the tests use.
+"""Third-party clients from PyPI in a folder apart: they pin other versions of packages of the tests.
 
 `make clients` makes `.venv-clients`; the variable `CLIENTS` names another folder.
 """

@@ -1,4 +1,4 @@
-"""Tensors shown as another element type: the bits of inputs, constants and computed values, of several widths."""
+"""Bitcasts of inputs, constants and computed values between element types of several widths."""
 
 from __future__ import annotations
 

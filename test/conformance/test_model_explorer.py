@@ -1,4 +1,4 @@
-"""Files in Model Explorer: its adapter of `.pte` files shows our calls, and the graphs of our delegates."""
+"""Model Explorer: calls and delegate graphs of our files in its adapter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keys of the cache have of code: every file of the packages that may take part."""
+"""Source dependences of cache keys: every file of the packages that may take part."""
 
 from __future__ import annotations
 
