@@ -56,6 +56,17 @@ class Facts:
     """It gives the numbers from `start` to `end`."""
     contracts: str | None = None
     """The tensor over whose last dimension each element of the result is a sum of products."""
+    convolves: str | None = None
+    """The tensor with the filters of a convolution: `[out, in / groups, …]`, of a transposed one
+    `[in, out / groups, …]`."""
+    addend: str | None = None
+    """The tensor that is added to products or convolutions, if it is given."""
+    is_simple: bool = False
+    """It takes one operation of an arithmetic unit for each element of the result."""
+    reads_part: bool = False
+    """It reads no more elements of its first operand than it gives."""
+    updates: bool = False
+    """Its result is the first operand, with other elements at some places."""
     reads_sizes: bool = False
     """It reads the sizes of its operand, not the elements."""
     fresh: bool = False
@@ -66,6 +77,10 @@ class Facts:
     """It returns its input itself where it does not train, although traces say that it copies."""
     moves: bool = False
     """Each element of its results is one of its first operand. Views do so too, unless they reinterpret elements."""
+    reshapes: bool = False
+    """Its result has the elements of its first operand in their order."""
+    permutes: bool = False
+    """Its result has the elements of its first operand, and may have the dimensions in another order."""
     reinterprets: bool = False
     """A view whose elements are other numbers than those of its operand."""
     unspecified: bool = False

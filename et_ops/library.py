@@ -33,6 +33,7 @@ __all__ = [
     "hidden_state",
     "operator",
     "operator_of_kernel",
+    "rearranging_copies",
 ]
 
 _NO_FACTS: Final = Facts()
@@ -124,6 +125,22 @@ class Operator:
         view = OPERATORS.get(self.view_form)
         is_move = view is not None and view.is_view and not view.facts.reinterprets
         return is_move or self.facts.moves
+
+    @cached_property
+    def reshapes(self) -> bool:
+        """Whether its result has the elements of its first operand in their order: some views and copies."""
+        return self._view_facts.reshapes
+
+    @cached_property
+    def rearranges(self) -> bool:
+        """Whether its result has each element of its first operand once: what reshapes, and permutations."""
+        return self._view_facts.reshapes or self._view_facts.permutes
+
+    @property
+    def _view_facts(self) -> Facts:
+        """The facts of the view, for the copying form of one."""
+        view = OPERATORS.get(self.view_form)
+        return self.facts if view is None else view.facts
 
     @cached_property
     def is_edge(self) -> bool:
@@ -254,6 +271,18 @@ class _Library(Mapping[str, Operator]):
 
 OPERATORS: Final[Mapping[str, Operator]] = _Library()
 """Every operator by its name in the IR: `add.Tensor`, `relu`, `quantized_decomposed.add`."""
+
+
+@cache
+def rearranging_copies(*, reshaping: bool = False) -> frozenset[str]:
+    """The copying forms of views that show each element once, `reshaping` those that leave the order alone."""
+    from et_ops.facts import DECLARED
+
+    found = (
+        OPERATORS[name].copying_form for name, facts in DECLARED.items() if facts.reshapes or facts.permutes
+    )
+    copies = (OPERATORS[name] for name in found if name is not None)
+    return frozenset(one.name for one in copies if one.reshapes or not reshaping)
 
 
 def operator(name: str) -> Operator:

@@ -31,6 +31,7 @@ from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name, ui8
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ops.library import rearranging_copies
 
 __all__ = [
     "BATCH_NORM",
@@ -49,20 +50,11 @@ __all__ = [
     "packed_argument",
 ]
 
-VIEWS: Final = frozenset(
-    {
-        "clone",
-        "dim_order_ops._clone_dim_order",
-        "dim_order_ops._to_dim_order_copy",
-        "permute_copy",
-        "squeeze_copy.dim",
-        "squeeze_copy.dims",
-        "t_copy",
-        "transpose_copy.int",
-        "unsqueeze_copy",
-        "view_copy",
-    }
-)
+VIEWS: Final = rearranging_copies() | {
+    "clone",
+    "dim_order_ops._clone_dim_order",
+    "dim_order_ops._to_dim_order_copy",
+}
 """Operators that compute nothing: their results are views of memory, in some order of dimensions."""
 
 SPATIAL: Final = frozenset(

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from xdsl.ir import SSAValue
 
 from et_backends.codegen.dialect import KernelOp
 from et_backends.codegen.elements import element_of, nbytes
 from et_backends.codegen.kernels.loops import loop_of
-from et_backends.codegen.kernels.pointwise_rules import operator_name
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ops.work import multiply_adds, operations
 
 __all__ = ["KernelWork", "kernel_work"]
-
-_SIMPLE: Final = frozenset(
-    {
-        *("abs", "add", "clamp", "div", "hardtanh", "maximum", "minimum", "mul", "neg", "reciprocal", "relu"),
-        *("rsqrt", "rsub", "sqrt", "sub"),
-    }
-)
-"""Operators of one operation for each element."""
 
 _PARTIAL: Final = frozenset({"gather", "move"})
 """Forms that read no more of their first tensor than they write."""
@@ -51,11 +43,9 @@ def kernel_work(kernel: KernelOp) -> KernelWork | None:
     if kernel.form.data in _PARTIAL and inputs:
         inputs[0] = min(inputs[0], written)
     ops = [op for op in kernel.body.walk() if isinstance(op, SchemaOp)]
-    products = [_products(op) for op in ops]
-    others = [_simple(op) for op, found in zip(ops, products, strict=True) if found is None]
-    has_products = len(others) < len(ops)
-    known = bool(ops) and (has_products or None not in others)
-    flops = sum(one for one in (*products, *others) if one is not None)
+    counts = [_operations(op) for op in ops]
+    known = bool(ops) and (any(map(_is_product, ops)) or None not in counts)
+    flops = sum(one for one in counts if one is not None)
     if kernel.form.data == "loop":
         flops *= _shape(loop_of(kernel).sequences[0])[0]
     return KernelWork(sum(inputs), written, flops if known else None)
@@ -69,27 +59,19 @@ def _bytes(value: SSAValue) -> int:
     return prod(_shape(value)) * nbytes(element_of(value))
 
 
-def _products(op: SchemaOp) -> int | None:
-    """Operations of a matrix product or a convolution; None for other ops."""
-    size = prod(_shape(op.results[0]))
-    match operator_name(op):
-        case "mm" | "bmm":
-            return 2 * size * _shape(op.operands[0])[-1]
-        case "linear":
-            return size * (2 * _shape(op.arg("input"))[-1] + (op.arg("bias") is not None))
-        case "grouped.linear":
-            return 2 * size * _shape(op.arg("input"))[-1]
-        case "addmm":
-            return size * (2 * _shape(op.arg("mat1"))[-1] + 1)
-        case "convolution":
-            image, filters = op.arg("input"), op.arg("weight")
-            # Filters are [out, in / groups, …], those of a transposed convolution [in, out / groups, …].
-            pixels = prod(_shape(image)) if op.arg("transposed") else size
-            biased = size if op.arg("bias") is not None else 0
-            return 2 * pixels * prod(_shape(filters)[1:]) + biased
-        case _:
-            return None
+def _sizes(op: SchemaOp, name: str) -> tuple[int, ...] | None:
+    value = op.arg(name)
+    return _shape(cast("SSAValue", value)) if isinstance(value, SSAValue) else None
 
 
-def _simple(op: SchemaOp) -> int | None:
-    return prod(_shape(op.results[0])) if operator_name(op).partition(".")[0] in _SIMPLE else None
+def _operations(op: SchemaOp) -> int | None:
+    made = prod(_shape(op.results[0]))
+    return operations(op.operator, lambda name: _sizes(op, name), made, transposed=_is_transposed(op))
+
+
+def _is_product(op: SchemaOp) -> bool:
+    return multiply_adds(op.operator, lambda name: _sizes(op, name), 1) is not None
+
+
+def _is_transposed(op: SchemaOp) -> bool:
+    return "transposed" in op.properties and op.arg("transposed") is True

@@ -7,7 +7,6 @@ buffer would be copied out of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Final
 
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -23,22 +22,6 @@ from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["is_made_in_place", "results_in_place", "updates_state"]
 
-UPDATES: Final = frozenset(
-    {
-        "index_copy",
-        "index_fill.int_Scalar",
-        "index_put",
-        "masked_fill.Scalar",
-        "scatter.src",
-        "scatter.value",
-        "scatter_add",
-        "select_scatter",
-        "slice_scatter",
-    }
-)
-"""Operators that give their first operand with other elements in some places."""
-
-_PASSING: Final = VIEWS | UPDATES
 NESTED: Final = frozenset({"select_scatter", "slice_scatter"})
 """Those whose second operand is the part to replace, which may itself be the part with updates."""
 
@@ -90,12 +73,8 @@ def results_in_place(function: FuncOp) -> list[tuple[int, int]]:
     return found
 
 
-def _is_named(op: Operation, names: Collection[str]) -> bool:
-    return isinstance(op, SchemaOp) and operator_name(op) in names
-
-
 def _passes(op: Operation) -> bool:
-    return _is_named(op, _PASSING)
+    return isinstance(op, SchemaOp) and (operator_name(op) in VIEWS or op.operator.facts.updates)
 
 
 def _is_loaded(value: SSAValue) -> bool:
@@ -110,7 +89,8 @@ def _is_stored(value: SSAValue) -> bool:
         for use in pending.pop().uses:
             if isinstance(use.operation, StoreOp):
                 return True
-            nested = use.index == 1 and _is_named(use.operation, NESTED)
-            if nested or (use.index == 0 and _passes(use.operation)):
-                pending.append(use.operation.results[0])
+            user = use.operation
+            is_part = use.index == 1 and isinstance(user, SchemaOp) and operator_name(user) in NESTED
+            if is_part or (use.index == 0 and _passes(user)):
+                pending.append(user.results[0])
     return False

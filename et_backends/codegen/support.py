@@ -34,7 +34,6 @@ from et_ir.analysis.quantization import DEQUANTIZE
 from et_ir.delegation.dependences import is_copied
 from et_ir.delegation.support import OperatorSupport, is_chosen
 from et_ir.diagnostics import Diagnostic
-from et_ir.dialects.counterparts import forms
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.inference import size_of
@@ -74,10 +73,6 @@ _NUMBERED: Final = frozenset(
 )
 """Operators that take integers which are known at run time only: sizes, which the type of the result tells, and places.
 """
-_REARRANGING: Final = forms(
-    "_unsafe_view", "clone", "contiguous", "permute", "reshape", "t", "transpose.int", "view"
-)
-"""Operators that leave a constant what it is, but for the order of its elements."""
 _FIXED_FORMS: Final = frozenset(
     {
         "channel_convolution",
@@ -202,7 +197,10 @@ def is_kept(op: Operation) -> bool:
 def _is_rearranged_constant(value: SSAValue) -> bool:
     """Whether a value has the elements of a constant, in another order, or in floats where these are integers."""
     while isinstance(value.owner, Operation) and not isinstance(value.owner, GetOp):
-        if not isinstance(value.owner, (*_REARRANGING, *DEQUANTIZE)):
+        source = value.owner
+        # The order of a constant's elements changes, not what they are.
+        is_moved = isinstance(source, SchemaOp) and source.operator.rearranges
+        if not is_moved and not isinstance(source, DEQUANTIZE):
             return False
         value = value.owner.operands[0]
     return isinstance(value.owner, GetOp)

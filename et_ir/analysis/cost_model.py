@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
-from typing import Final
+from typing import Final, cast
 
 from xdsl.ir import Operation, SSAValue
 
@@ -18,7 +18,7 @@ from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
-from et_ir.targets.costs import CostTable, Work
+from et_ir.targets.costs import CostTable, Work, work_of_call
 from et_ir.targets.lookup import find_target
 
 __all__ = ["CostModel", "work_of"]
@@ -32,24 +32,17 @@ def work_of(op: EdgeOp) -> Work:
     written = sum(_numel(value) for value in op.results)
     read = sum(_numel(value) for value in op.operands if is_tensor(value.type))
     lines = sum(_lines(value) for value in op.results)
-    kernel = op.operator.kernel
-    contracted = op.operator.facts.contracts
-    if contracted is not None:
-        inner = _sizes(op.arg(contracted))[-1]
-        return Work(kernel, written * inner, read, written, lines)
-    if isinstance(op, edge.ConvolutionOp):
-        weight = _sizes(op.operands[1])
-        # Each element of a transposed convolution's input meets what each of its outputs does otherwise.
-        met = _numel(op.operands[0]) if op.transposed else written
-        depthwise = op.groups != 1 and weight[1] == 1
-        return Work(
-            f"{kernel} depthwise" if depthwise else kernel, met * prod(weight[1:]), read, written, lines
-        )
     if isinstance(op, edge.AddTensorOp | edge.MulTensorOp) and any(
         is_tensor(value.type) and _numel(value) != written for value in op.operands
     ):
-        return Work(f"{kernel} broadcast", 0, read, written, lines)
-    return Work(kernel, 0, read, written, lines)
+        return Work(f"{op.operator.kernel} broadcast", 0, read, written, lines)
+    return work_of_call(
+        op.operator, op.arg, lambda name: _sizes_of(op.arg(name)), read=read, written=written, lines=lines
+    )
+
+
+def _sizes_of(value: object) -> list[int] | None:
+    return _sizes(cast("SSAValue", value)) if isinstance(value, SSAValue) else None
 
 
 def _sizes(value: SSAValue) -> list[int]:

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.executorch import DelegateCallOp, Instruction, KernelCallOp
-from et_ir.targets.costs import CostTable, KernelCost, Work
+from et_ir.targets.costs import CostTable, KernelCost, Work, work_of_call
 from et_ops import OPERATORS
 from et_ops.library import Operator
 
@@ -77,18 +77,12 @@ def _work_of(op: KernelCallOp) -> Work:
     if operator is None:
         return Work(op.key, 0, read, written, lines)
     given = dict(zip(operator.schema.by_name, op.arguments, strict=False))
-    contracts = operator.facts.contracts
-    if contracts is not None and isinstance(register := given.get(contracts), SSAValue):
-        return Work(op.key, written * (_sizes(register) or [1])[-1], read, written, lines)
-    weight = given.get("weight")
-    if operator.overload_name.startswith("convolution") and isinstance(weight, SSAValue):
-        sizes = _sizes(weight)
-        met = _numel(op.inputs[0]) if given.get("transposed") is True else written
-        depthwise = given.get("groups") != 1 and sizes[1] == 1
-        return Work(
-            f"{op.key} depthwise" if depthwise else op.key, met * prod(sizes[1:]), read, written, lines
-        )
-    return Work(op.key, 0, read, written, lines)
+
+    def sizes(name: str) -> Sequence[int] | None:
+        register = given.get(name)
+        return _sizes(register) if isinstance(register, SSAValue) else None
+
+    return work_of_call(operator, given.get, sizes, read=read, written=written, lines=lines)
 
 
 @cache

@@ -23,21 +23,6 @@ __all__ = ["RESTRICTIONS", "OperatorPartitioner", "Restrictions", "is_move", "re
 RESTRICTIONS: Final = ("only", "without", "min")
 """Options of `et-compile --backend NAME:…` that every `OperatorPartitioner` has."""
 
-_MOVES: Final = frozenset(
-    {
-        "clone",
-        "dim_order_ops._clone_dim_order",
-        "expand_copy",
-        "permute_copy",
-        "squeeze_copy.dim",
-        "squeeze_copy.dims",
-        "t_copy",
-        "transpose_copy.int",
-        "unsqueeze_copy",
-        "view_copy",
-    }
-)
-
 
 class Restrictions(TypedDict):
     """Arguments of an `OperatorPartitioner`."""
@@ -103,4 +88,4 @@ class OperatorPartitioner(CapabilityPartitioner):
 
 def is_move(op: Operation) -> bool:
     """Whether an op is a copy or a view, whose results have the elements of its operand."""
-    return isinstance(op, SchemaOp) and op.name.removeprefix("edge.") in _MOVES
+    return isinstance(op, SchemaOp) and (op.operator.rearranges or op.operator.name == "expand_copy")

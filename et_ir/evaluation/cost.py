@@ -11,13 +11,16 @@ from xdsl.ir import Attribute
 
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.evaluation.expression import ConstantExpression, ExpressionResult, Leaf
+from et_ops.work import multiply_adds
 
 __all__ = ["Cost", "cost_of", "cost_of_all"]
 
 _PASSES: Final = 16
 """As many products of matrices take about as long as a factorization in LAPACK's slowest form."""
 _PRODUCTS: Final = ("linalg.", "attention.")
-_OUTER: Final = frozenset({"bilinear", "chain_matmul", "einsum", "linalg_multi_dot", "matmul", "tensordot"})
+_OUTER: Final = frozenset(
+    {"bilinear", "chain_matmul", "convolution_backward", "einsum", "linalg_multi_dot", "matmul", "tensordot"}
+)
 """Products whose inner dimension depends on more than shapes."""
 _MOST_EXPRESSIONS: Final = 10_000
 """Expressions that are counted one by one, at most."""
@@ -53,11 +56,14 @@ def _products(expression: ConstantExpression, operands: Sequence[TensorType[Attr
     if isinstance(window, tuple):
         sizes = cast("tuple[int, ...]", window)
         return made * prod(sizes if len(sizes) > 1 else sizes * 3)
-    if operator.facts.contracts is not None:
-        inner = operands[0 if operator.facts.contracts == "self" else _position(expression)].get_shape()
-        return made * (inner[-1] if inner else 1)
-    if "conv" in packet and len(operands) > 1:
-        return max(made, _numel(operands[0])) * prod(operands[1].get_shape()[1:])
+    found = multiply_adds(
+        operator,
+        lambda name: _sizes(expression, name),
+        made,
+        transposed="transpose" in packet or call.args.get("transposed") is True,
+    )
+    if found is not None:
+        return found
     if packet in _OUTER or packet.startswith(("_cdist", "cdist", "_euclidean")):
         return made * max(map(_numel, operands), default=1)
     if (operator.family or "").startswith(_PRODUCTS) or packet.startswith(("linalg_", "_linalg_")):
@@ -65,18 +71,17 @@ def _products(expression: ConstantExpression, operands: Sequence[TensorType[Attr
     return 0
 
 
-def _position(expression: ConstantExpression) -> int:
-    """The number of the operand that a product contracts, among those that are tensors."""
-    contracted = expression.call.op.operator.facts.contracts
-    names = [name for name, value in expression.tensors.items() if isinstance(value, Leaf | ExpressionResult)]
-    return names.index(contracted) if contracted in names else 0
+def _sizes(expression: ConstantExpression, name: str) -> Sequence[int] | None:
+    value = expression.tensors.get(name)
+    return _type(value).get_shape() if isinstance(value, Leaf | ExpressionResult) else None
 
 
 def _operands(expression: ConstantExpression) -> list[TensorType[Attribute]]:
-    return [
-        one.type if isinstance(one, Leaf) else one.expression.call.types[one.index]
-        for one in expression.operands()
-    ]
+    return [_type(one) for one in expression.operands()]
+
+
+def _type(value: Leaf | ExpressionResult) -> TensorType[Attribute]:
+    return value.type if isinstance(value, Leaf) else value.expression.call.types[value.index]
 
 
 def _numel(type: TensorType[Any]) -> int:

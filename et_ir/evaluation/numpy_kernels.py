@@ -15,15 +15,12 @@ import numpy as np
 
 from et_ir.evaluation.arrays import Array, numpy_dtype
 from et_ir.evaluation.call import ConstantCall, Kernel
+from et_ops.facts import DECLARED
 
 __all__ = ["KERNELS", "REARRANGEMENTS", "kernel_for"]
 
 KERNELS: Final[dict[str, Kernel]] = {}
 """Kernels by the name of what an operator computes, views without `_copy`."""
-
-
-def _names(text: str) -> list[str]:
-    return text.split()
 
 
 def _kernel(*names: str) -> Callable[[Kernel], Kernel]:
@@ -38,13 +35,7 @@ def _kernel(*names: str) -> Callable[[Kernel], Kernel]:
 # -- movement
 
 
-@_kernel(
-    *_names(
-        "_reshape_alias _unsafe_view alias clone contiguous detach dim_order_ops._clone_dim_order "
-        "flatten.using_ints lift_fresh_copy ravel reshape squeeze squeeze.dim squeeze.dims unflatten.int "
-        "unsqueeze view"
-    )
-)
+@_kernel(*(name for name, facts in DECLARED.items() if facts.reshapes))
 def reshape(call: ConstantCall) -> Array:
     return call["self"].reshape(call.shape)
 

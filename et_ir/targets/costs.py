@@ -11,12 +11,15 @@ Figures are of f32 and of one machine. What choices rest on is how calls compare
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["TERMS", "CostTable", "KernelCost", "Work", "read_costs"]
+from et_ops.library import Operator
+from et_ops.work import Sizes, multiply_adds
+
+__all__ = ["TERMS", "CostTable", "KernelCost", "Work", "read_costs", "work_of_call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,34 @@ class Work:
     read: int = 0
     written: int = 0
     lines: int = 0
+
+
+def work_of_call(
+    operator: Operator,
+    argument: Callable[[str], object],
+    sizes: Sizes,
+    *,
+    read: int,
+    written: int,
+    lines: int,
+) -> Work:
+    """The work of a call of an operator's kernel.
+
+    Args:
+        operator: the operator.
+        argument: the value of an argument, by name.
+        sizes: the sizes of a tensor, by the argument's name.
+        read: the number of elements of its operands.
+        written: the number of elements of its results.
+        lines: the number of their lines.
+    """
+    filters = operator.facts.convolves and sizes(operator.facts.convolves)
+    if not filters:
+        return Work(operator.kernel, multiply_adds(operator, sizes, written) or 0, read, written, lines)
+    products = multiply_adds(operator, sizes, written, transposed=argument("transposed") is True)
+    is_depthwise = argument("groups") != 1 and filters[1] == 1
+    name = f"{operator.kernel} depthwise" if is_depthwise else operator.kernel
+    return Work(name, products or 0, read, written, lines)
 
 
 @dataclass(frozen=True, slots=True)

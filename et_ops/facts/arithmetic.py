@@ -43,6 +43,14 @@ declare("bitwise_not logical_not neg", involution=True)
 declare("abs ceil floor relu round trunc", idempotent=True)
 declare("abs exp sigmoid", nonnegative=True)
 
+declare(
+    """
+    abs add.Scalar add.Tensor clamp div.Scalar div.Tensor hardtanh maximum minimum mul.Scalar mul.Tensor neg
+    reciprocal relu rsqrt rsub.Scalar sqrt sub.Scalar sub.Tensor
+    """,
+    is_simple=True,
+)
+
 declare("relu", limits=(0.0, None))
 declare("relu6", limits=(0.0, 6.0))
 declare("hardtanh", limits=("min_val", "max_val"))

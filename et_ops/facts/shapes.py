@@ -25,3 +25,25 @@ declare(
     """,
     moves=True,
 )
+declare(
+    """
+    _reshape_alias _unsafe_view alias clone contiguous detach dim_order_ops._clone_dim_order flatten.using_ints
+    lift_fresh_copy ravel reshape squeeze squeeze.dim squeeze.dims unflatten.int unsqueeze view
+    """,
+    reshapes=True,
+)
+declare("permute t transpose.int", permutes=True)
+declare(
+    """
+    as_strided_copy embedding gather index_select select_copy.int slice_copy.Tensor split_copy.Tensor
+    split_with_sizes_copy
+    """,
+    reads_part=True,
+)
+declare(
+    """
+    index_copy index_fill.int_Scalar index_put masked_fill.Scalar scatter.src scatter.value scatter_add
+    select_scatter slice_scatter
+    """,
+    updates=True,
+)

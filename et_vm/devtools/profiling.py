@@ -5,7 +5,6 @@ Source places come from a debug map or the file's own debug data, nested rows fr
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
+from et_ops.library import operator_of_kernel
+from et_ops.work import operations
+from et_schema.program import Bool
 from et_vm.devtools.debug_map import Place
 from et_vm.load.instructions import call_inputs, call_outputs
 from et_vm.tracer import DelegateEvent, InstructionEvent, RecordingTracer
@@ -306,16 +308,12 @@ def _traffic(method: Method, instruction: Instruction) -> tuple[int | None, int 
         return _nbytes([inputs[0], *inputs[2:]]), _nbytes(inputs[:1])
     if base in _UPDATES and outputs and np.may_share_memory(inputs[0].array, outputs[0].array):
         return _nbytes(inputs[1:]), _nbytes(inputs[-1:])
-    if base in _OF_PARTS:
+    operator = operator_of_kernel(instruction.name)
+    if operator is not None and operator.facts.reads_part:
         return min(_nbytes(inputs[:1]), written) + _nbytes(inputs[1:]), written
     return _nbytes(inputs), written
 
 
-_OF_PARTS = frozenset(
-    f"aten::{name}"
-    for name in ("slice_copy", "select_copy", "as_strided_copy", "embedding", "index_select", "gather")
-)
-"""Operators that read no more of their first tensor than they write."""
 _UPDATES = frozenset(
     f"aten::{name}" for name in ("index_put", "index_put_", "slice_scatter", "select_scatter")
 )
@@ -324,45 +322,30 @@ _CACHES = frozenset({"llama::update_cache", "llama::update_cache_with_indices"})
 """Operators that write their first tensor into the second one."""
 
 
-_POINTWISE = frozenset(
-    f"aten::{name}"
-    for name in ("add", "sub", "mul", "div", "neg", "abs", "relu", "maximum", "minimum", "sqrt", "reciprocal")
-)
-
-
 def _flops(method: Method, instruction: Instruction) -> int | None:
     """Operations of a call: two for each multiply-add of products and convolutions, one for an element else."""
-    base = instruction.name.partition(".")[0]
     if instruction.opcode.mnemonic != "call":
         return None
     plan = method.machine.plan
     outputs = _tensors(method, call_outputs(instruction, plan)[:1])
     if not outputs or outputs[0].dtype.kind != "f":
         return None
-    size = outputs[0].numel
-    if base in _POINTWISE:
-        return size
-    inputs = _tensors(method, call_inputs(instruction, plan))
-    match base:
-        case "aten::mm" | "aten::bmm":
-            return 2 * size * inputs[0].sizes[-1]
-        case "aten::linear":
-            return 2 * size * inputs[0].sizes[-1] + (size if len(inputs) > 2 else 0)
-        case "aten::addmm":
-            return 2 * size * inputs[1].sizes[-1] + size
-        case "aten::convolution" if _is_transposed(method, instruction) is False:
-            # Weights are [out, in / groups, *kernel]: each output element is a sum over all but the first.
-            return 2 * size * math.prod(inputs[1].sizes[1:]) + (size if len(inputs) > 2 else 0)
-        case _:
+    operator = operator_of_kernel(instruction.name)
+    if operator is None:
+        return None
+    registers = dict(zip(operator.schema.by_name, instruction.args, strict=False))
+
+    def sizes(name: str) -> Sequence[int] | None:
+        value = method.machine.value(registers[name])
+        return value.sizes if isinstance(value, Tensor) else None
+
+    transposed = False
+    if operator.facts.convolves is not None:
+        constant = plan.values[registers["transposed"]].val
+        if not isinstance(constant, Bool):
             return None
-
-
-def _is_transposed(method: Method, instruction: Instruction) -> bool | None:
-    """The `transposed` argument of `aten::convolution.out`; None where it is no constant."""
-    from et_schema.program import Bool
-
-    value = method.machine.plan.values[instruction.args[6]].val
-    return value.bool_val if isinstance(value, Bool) else None
+        transposed = bool(constant.bool_val)
+    return operations(operator, sizes, outputs[0].numel, transposed=transposed)
 
 
 def group_rows(rows: Iterable[ProfileRow], by: str) -> list[ProfileRow]:

@@ -52,19 +52,11 @@ from et_ir.dialects.schema.tensors import is_tensor, may_be_same_type
 from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.rewriting import rewrite
 from et_ops.dtypes import DType
+from et_ops.library import rearranging_copies
 
 __all__ = ["MOVES", "PropagateQuantizationPass", "has_one_scale", "move_of_integers", "stored"]
 
-_SAME: Final = (
-    "dim_order_ops._clone_dim_order",
-    "permute_copy",
-    "squeeze_copy.dim",
-    "squeeze_copy.dims",
-    "t_copy",
-    "transpose_copy.int",
-    "unsqueeze_copy",
-    "view_copy",
-)
+_SAME: Final = ("dim_order_ops._clone_dim_order", *sorted(rearranging_copies()))
 """Moves that give as many elements as they take."""
 _FEWER: Final = ("select_copy.int", "slice_copy.Tensor")
 _PARTS: Final = ("split_copy.Tensor", "split_with_sizes_copy", "unbind_copy.int")

@@ -14,6 +14,7 @@ from et_ir.backends.operator_rules import axis, slice_start, transposed_order
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ops.library import rearranging_copies
 
 __all__ = ["RULES"]
 
@@ -166,9 +167,7 @@ def _refuse_gather(op: SchemaOp) -> Diagnostic | None:
 _VIEW: Final = Rule(_view, types=_TYPES)
 
 RULES: Final[dict[str, Rule]] = {
-    **dict.fromkeys(
-        ("view_copy", "squeeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "unsqueeze_copy"), _VIEW
-    ),
+    **dict.fromkeys(rearranging_copies(reshaping=True), _VIEW),
     "permute_copy": Rule(_permute, types=_TYPES),
     "transpose_copy.int": Rule(_transpose, types=_TYPES),
     "t_copy": Rule(_transpose, types=_TYPES),

@@ -13,6 +13,7 @@ from et_backends.tosa.compiler.rules.rule import Rule, axis
 from et_backends.tosa.format.graph import DType, Op
 from et_ir.analysis.dim_orders import straight
 from et_ir.dialects.schema import SchemaOp
+from et_ops.library import rearranging_copies
 
 __all__ = ["RULES"]
 
@@ -180,6 +181,7 @@ def _index_selected(t: Legalizer, op: SchemaOp) -> SSAValue:
 
 
 RULES: Final[dict[str, Rule]] = {
+    **dict.fromkeys(rearranging_copies(reshaping=True), _reshaped),
     "cat": _joined,
     "constant_pad_nd": _padded,
     "embedding": _embedded,
@@ -193,13 +195,8 @@ RULES: Final[dict[str, Rule]] = {
     "slice_copy.Tensor": _sliced,
     "split_copy.Tensor": _split,
     "split_with_sizes_copy": _split,
-    "squeeze_copy": _reshaped,
-    "squeeze_copy.dim": _reshaped,
-    "squeeze_copy.dims": _reshaped,
     "stack": _stacked,
     "t_copy": _turned,
     "transpose_copy.int": _swapped,
     "unbind_copy.int": _split,
-    "unsqueeze_copy": _reshaped,
-    "view_copy": _reshaped,
 }
