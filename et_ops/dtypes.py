@@ -99,6 +99,11 @@ class DType:
         low = number % (1 << self.bits)
         return low - (1 << self.bits) if not self.is_unsigned and low >> (self.bits - 1) else low
 
+    def saturated(self, number: int) -> int:
+        """The integer of this integer type that is nearest to another."""
+        most = (1 << (self.bits - (not self.is_unsigned))) - 1
+        return min(max(number, 0 if self.is_unsigned else -most - 1), most)
+
     def holds(self, number: float) -> bool:
         """Whether a real number converts to this type without overflow, as PyTorch checks it: infinities and NaN are
         numbers of every float type, and a negative integer wraps into an unsigned type that holds its magnitude.

@@ -7,10 +7,18 @@ from math import prod
 
 from et_ops.library import Operator
 
-__all__ = ["Sizes", "multiply_adds", "operations"]
+__all__ = ["Sizes", "is_transposed", "multiply_adds", "operations"]
 
 Sizes = Callable[[str], Sequence[int] | None]
 """The sizes of a tensor by the argument's name; None where it is not given."""
+
+
+def is_transposed(operator: Operator, argument: Callable[[str], object]) -> bool:
+    """Whether a call is of a transposed convolution. `argument` gives the value of an argument by its name."""
+    if operator.facts.convolves is None:
+        return False
+    by_argument = "transposed" in operator.schema.by_name and argument("transposed") is True
+    return by_argument or "transpose" in operator.overload_name
 
 
 def multiply_adds(operator: Operator, sizes: Sizes, made: int, *, transposed: bool = False) -> int | None:

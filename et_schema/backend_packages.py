@@ -49,8 +49,8 @@ class BackendPackage:
     damaged one.
     """
     validate: str = ""
-    """A function of a blob that `read` accepts and the `KernelRegistry` (or None) that programs run with, which yields
-    further errors of it, without executing anything.
+    """A function of a blob that `read` accepts, the `KernelRegistry` (or None) that programs run with, and the named
+    data of the program's file, which yields further errors of the blob, without executing anything.
     """
     decoder: str = ""
     """A function of a blob (`memoryview`) and its compile specs (`dict[str, bytes]`) that returns lines of text."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def blob_problems(file: memoryview, kernels: KernelRegistry | None) -> Iterator[
 
     readers, validators = (backend_packages().places(part) for part in ("read", "validate"))
     pte = read_pte(file)
+    named = pte.named_data()
     seen: set[tuple[int, int]] = set()
     for index, plan in enumerate(pte.program.execution_plan):
         for at, delegate in enumerate(plan.delegates):
@@ -29,14 +30,19 @@ def blob_problems(file: memoryview, kernels: KernelRegistry | None) -> Iterator[
                 continue
             seen.add((reference.location, reference.index))
             blob = pte.delegate_data(reference)
-            for problem in _problems(blob, kernels, readers.get(delegate.id), validators.get(delegate.id)):
+            problems = _problems(blob, kernels, named, readers.get(delegate.id), validators.get(delegate.id))
+            for problem in problems:
                 inside = f", {problem.where}" if problem.where else ""
                 problem.where = f"execution_plan[{index}].delegates[{at}]{inside}"
                 yield problem
 
 
 def _problems(
-    blob: memoryview, kernels: KernelRegistry | None, read: str | None, validate: str | None
+    blob: memoryview,
+    kernels: KernelRegistry | None,
+    named: Mapping[str, memoryview],
+    read: str | None,
+    validate: str | None,
 ) -> Iterator[ExecutorchError]:
     """The problems of a blob, by the places of what reads and validates it."""
     from et_schema.backend_packages import load_part
@@ -49,4 +55,4 @@ def _problems(
         yield error
         return
     if validate is not None:
-        yield from load_part(validate)(blob, kernels)
+        yield from load_part(validate)(blob, kernels, named)

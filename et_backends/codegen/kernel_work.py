@@ -12,7 +12,7 @@ from et_backends.codegen.elements import element_of, nbytes
 from et_backends.codegen.kernels.loops import loop_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
-from et_ops.work import multiply_adds, operations
+from et_ops.work import is_transposed, multiply_adds, operations
 
 __all__ = ["KernelWork", "kernel_work"]
 
@@ -66,12 +66,10 @@ def _sizes(op: SchemaOp, name: str) -> tuple[int, ...] | None:
 
 def _operations(op: SchemaOp) -> int | None:
     made = prod(_shape(op.results[0]))
-    return operations(op.operator, lambda name: _sizes(op, name), made, transposed=_is_transposed(op))
+    return operations(
+        op.operator, lambda name: _sizes(op, name), made, transposed=is_transposed(op.operator, op.arg)
+    )
 
 
 def _is_product(op: SchemaOp) -> bool:
     return multiply_adds(op.operator, lambda name: _sizes(op, name), 1) is not None
-
-
-def _is_transposed(op: SchemaOp) -> bool:
-    return "transposed" in op.properties and op.arg("transposed") is True

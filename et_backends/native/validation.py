@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from et_backends.codegen.format import CALL, ENTRY, PREPARE, SERVE
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["errors"]
 
 
-def errors(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
+def errors(
+    blob: memoryview, kernels: KernelRegistry | None, named: Mapping[str, memoryview]
+) -> Iterator[ExecutorchError]:
     """The errors of objects, each of which is linked for its machine and none is run, and of the portable program,
     which runs with `kernels`.
     """
+    del named
     program = read_native(blob)
     functions = (ENTRY, CALL, SERVE, PREPARE) if program.derived else (ENTRY, CALL, SERVE)
     for index, one in enumerate(program.objects):

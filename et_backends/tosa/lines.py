@@ -39,6 +39,9 @@ def _summary(block: TosaBasicBlock) -> Iterator[str]:
     data = [tensor for tensor in block.tensors if tensor.data]
     yield f"{count(len(block.inputs), 'input')}, {count(len(block.outputs), 'output')}"
     yield f"{count(len(data), 'constant')}: {sum(len(tensor.data or b'') for tensor in data):,} bytes"
+    named = [tensor for tensor in block.tensors if tensor.variable_name and not tensor.data]
+    if named:
+        yield f"{count(len(named), 'constant')} in the program's named data"
 
 
 def _computing(block: TosaBasicBlock) -> Iterator[TosaOperator]:

@@ -131,3 +131,13 @@ class BackendDetails(ABC):
             ]
             for method, programs in edge_programs.items()
         }
+
+    @classmethod
+    def share_data(
+        cls, results: Mapping[str, Sequence[PreprocessResult]]
+    ) -> Mapping[str, Sequence[PreprocessResult]]:
+        """The results of all partitions of a program, by method, with data that several of them hold stored once:
+        as named data. It is called once all partitions are compiled, if there are several. Override it where
+        `preprocess` leaves weights in the bytes of each result.
+        """
+        return results

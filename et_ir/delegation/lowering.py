@@ -104,6 +104,19 @@ def _preprocess(
     else:
         together = partial(details.preprocess_multimethod, programs, specs)
         made = dict(_guarded(details, everything, lambda: cached_results(details, programs, specs, together)))
+    results = _checked(details, partitions, made)
+    if len(results) == 1:
+        return results
+    made = {method: [results[one] for one in ones] for method, ones in partitions.items()}
+    return _checked(details, partitions, _guarded(details, everything, lambda: details.share_data(made)))
+
+
+def _checked(
+    details: type[BackendDetails],
+    partitions: Mapping[str, Sequence[PartitionOp]],
+    made: Mapping[str, Sequence[PreprocessResult]],
+) -> dict[PartitionOp, PreprocessResult]:
+    """Results by partition. Raises `BackendFailed` where there is not one for each."""
     results: dict[PartitionOp, PreprocessResult] = {}
     for method, ones in partitions.items():
         given = made.get(method, ())

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.evaluation.expression import ConstantExpression, ExpressionResult, Leaf
-from et_ops.work import multiply_adds
+from et_ops.work import is_transposed, multiply_adds
 
 __all__ = ["Cost", "cost_of", "cost_of_all"]
 
@@ -60,7 +60,7 @@ def _products(expression: ConstantExpression, operands: Sequence[TensorType[Attr
         operator,
         lambda name: _sizes(expression, name),
         made,
-        transposed="transpose" in packet or call.args.get("transposed") is True,
+        transposed=is_transposed(operator, call.args.get),
     )
     if found is not None:
         return found

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from et_ops.library import Operator
-from et_ops.work import Sizes, multiply_adds
+from et_ops.work import Sizes, is_transposed, multiply_adds
 
 __all__ = ["TERMS", "CostTable", "KernelCost", "Work", "read_costs", "work_of_call"]
 
@@ -56,7 +56,7 @@ def work_of_call(
     filters = operator.facts.convolves and sizes(operator.facts.convolves)
     if not filters:
         return Work(operator.kernel, multiply_adds(operator, sizes, written) or 0, read, written, lines)
-    products = multiply_adds(operator, sizes, written, transposed=argument("transposed") is True)
+    products = multiply_adds(operator, sizes, written, transposed=is_transposed(operator, argument))
     is_depthwise = argument("groups") != 1 and filters[1] == 1
     name = f"{operator.kernel} depthwise" if is_depthwise else operator.kernel
     return Work(name, products or 0, read, written, lines)

@@ -12,7 +12,7 @@ declare("mm bmm", contracts="self")
 declare("addmm", contracts="mat1")
 declare("baddbmm", contracts="batch1")
 declare("linear grouped.linear", contracts="input")
-declare("linear grouped.linear integer.linear", addend="bias")
+declare("linear integer.linear", addend="bias")
 declare("addmm baddbmm", addend="self")
 declare(
     """

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import numpy as np
 
 from et_ops.library import operator_of_kernel
-from et_ops.work import operations
+from et_ops.work import is_transposed, operations
 from et_schema.program import Bool
 from et_vm.devtools.debug_map import Place
 from et_vm.load.instructions import call_inputs, call_outputs
@@ -339,12 +339,11 @@ def _flops(method: Method, instruction: Instruction) -> int | None:
         value = method.machine.value(registers[name])
         return value.sizes if isinstance(value, Tensor) else None
 
-    transposed = False
-    if operator.facts.convolves is not None:
-        constant = plan.values[registers["transposed"]].val
-        if not isinstance(constant, Bool):
-            return None
-        transposed = bool(constant.bool_val)
+    def constant(name: str) -> object:
+        value = plan.values[registers[name]].val
+        return value.bool_val if isinstance(value, Bool) else None
+
+    transposed = is_transposed(operator, constant)
     return operations(operator, sizes, outputs[0].numel, transposed=transposed)
 
 

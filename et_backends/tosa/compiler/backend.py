@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 
 from et_backends.tosa.compiler.serialization import graph_of
+from et_backends.tosa.compiler.shared_constants import share_constants
 from et_backends.tosa.compiler.specification import DEFAULT_SPECIFICATION, TosaSpecification
 from et_backends.tosa.format.blob import BACKEND as BACKEND_ID
 from et_backends.tosa.format.blob import read_tosa, serialize_tosa
@@ -74,3 +75,9 @@ class TOSABackend(BackendDetails):
             if not isinstance(op, ReturnOp):
                 mapping.insert_delegate_mapping_entry(op, number)
         return PreprocessResult(blob, mapping.get_delegate_mapping())
+
+    @classmethod
+    def share_data(
+        cls, results: Mapping[str, Sequence[PreprocessResult]]
+    ) -> Mapping[str, Sequence[PreprocessResult]]:
+        return share_constants(results)

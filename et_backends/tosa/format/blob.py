@@ -1,10 +1,12 @@
 """TOSA files: reading with checks, and writing.
 
-A blob of the backend `TOSABackend` is such a file. Constants are in it, 8-byte aligned.
+A blob of the backend `TOSABackend` is such a file. Constants are in it, 8-byte aligned, but for those that several
+blobs of a program share: their tensors have no data, and a `variable_name`, which is that of the program's named data.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from et_backends.tosa.format.graph import (
@@ -21,12 +23,14 @@ from et_backends.tosa.format.operators import ATTRIBUTES, ITEM_BITS, OPERANDS, T
 from et_schema.delegate_blobs import BlobWrites
 from et_schema.errors import Error, InvalidFile
 from et_schema.reader import Reader, Source
+from et_schema.wording import data_file
 
 __all__ = [
     "BACKEND",
     "DATA_ALIGNMENT",
     "block_of",
     "constant_bytes",
+    "constant_data",
     "read_tosa",
     "serialize_tosa",
     "shape_sizes",
@@ -88,6 +92,25 @@ def constant_bytes(type: TosaType) -> int:
     return (bits + 7) // 8
 
 
+def constant_data(tensor: TosaTensor, named_data: Mapping[str, memoryview]) -> memoryview:
+    """The bytes of the elements of a constant, which may be in the program's `named_data`, without padding.
+
+    Raises `InvalidFile(DelegateInvalidCompatibility)` for data that the program does not have.
+    """
+    nbytes = constant_bytes(TosaType(tuple(tensor.shape), tensor.type))
+    if tensor.data or not tensor.variable_name:
+        return memoryview(tensor.data or b"")[:nbytes]
+    found = named_data.get(tensor.variable_name)
+    if found is None or found.nbytes < nbytes:
+        raise InvalidFile(
+            f"the program has no data named {tensor.variable_name!r} of {nbytes} bytes",
+            code=Error.DelegateInvalidCompatibility,
+            where=f"tensor {tensor.name!r}",
+            hint=f"if it is in a data file, pass the file: {data_file()}",
+        )
+    return found[:nbytes]
+
+
 def shape_sizes(shape: TosaShape) -> tuple[int, ...]:
     """The numbers of a constant shape, stored as i64."""
     return tuple(memoryview(bytes(shape.data or b"")[: 8 * shape.rank]).cast("q"))
@@ -105,7 +128,7 @@ def _check(graph: TosaGraph) -> None:
         if name not in types or types[name].dtype is DType.SHAPE:
             raise InvalidFile(f"no tensor is named {name!r}", where=f"{where}.inputs")
     ready = set(block.inputs)
-    data = {tensor.name for tensor in block.tensors if tensor.data}
+    data = {tensor.name for tensor in block.tensors if tensor.data or tensor.variable_name}
     for number, op in enumerate(block.operators):
         place = f"{where}.operators[{number}]"
         try:

@@ -44,11 +44,12 @@ class TosaRuntime(Backend):
     def init(
         self, context: BackendInitContext, processed: memoryview, compile_specs: Sequence[CompileSpec]
     ) -> Handle:
-        """Raises InvalidFile(DelegateInvalidCompatibility), with the table path, for a file that makes no sense,
-        and OutOfMemory where what is derived from its constants would pass the limit.
+        """Raises InvalidFile(DelegateInvalidCompatibility), with the table path, for a file that makes no sense or
+        whose constants the program lacks, and OutOfMemory where what is derived from them would pass the limit.
         """
         del compile_specs
-        return TosaProgram(read_tosa(processed), Accountant(context.platform, context.meter))
+        accountant = Accountant(context.platform, context.meter)
+        return TosaProgram(read_tosa(processed), accountant, context.named_data)
 
     def memory_report(self, handle: Handle) -> Mapping[str, int]:
         assert isinstance(handle, TosaProgram)

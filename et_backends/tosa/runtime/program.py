@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from et_backends.tosa.format.blob import block_of, constant_bytes, shape_sizes, tensors_by_name
+from et_backends.tosa.format.blob import block_of, constant_data, shape_sizes, tensors_by_name
 from et_backends.tosa.format.graph import DType, Op, TosaGraph
 from et_backends.tosa.format.operators import ATTRIBUTES, TosaType, numpy_name
 from et_backends.tosa.runtime import movement, pointwise, rescale, windows
 from et_backends.tosa.runtime.sites import Kernel, Maker, Site, dtype_of
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.tables import Bytes
 from et_vm.backends.accounting import Accountant
 from et_vm.values import Array
 
@@ -55,12 +54,18 @@ class Step(NamedTuple):
 class TosaProgram:
     """Steps that compute the outputs of a file from its inputs. Constants are views of the file.
 
-    Raises InvalidFile(DelegateInvalidCompatibility) for element types that there are no kernels for, and what
-    `accountant` raises where limits would be passed.
+    `named_data` is that of the program. Raises InvalidFile(DelegateInvalidCompatibility) for element types that there
+    are no kernels for and for named data that is missing, and what `accountant` raises where limits would be passed.
     """
 
-    def __init__(self, graph: TosaGraph, accountant: Accountant | None = None) -> None:
+    def __init__(
+        self,
+        graph: TosaGraph,
+        accountant: Accountant | None = None,
+        named_data: Mapping[str, memoryview] | None = None,
+    ) -> None:
         self._accountant = accountant or Accountant()
+        named_data = named_data or {}
         block = block_of(graph)
         tensors = tensors_by_name(block)
         types = {name: TosaType(tuple(tensor.shape), tensor.type) for name, tensor in tensors.items()}
@@ -73,7 +78,8 @@ class TosaProgram:
         for op in block.operators:
             if op.op is Op.CONST:
                 (name,) = op.outputs
-                self.constants[numbers[name]] = self._elements(tensors[name].data, types[name])
+                data = constant_data(tensors[name], named_data)
+                self.constants[numbers[name]] = self._elements(data, types[name])
             elif op.op is Op.CONST_SHAPE:
                 (name,) = op.outputs
                 self.constants[numbers[name]] = np.array(types[name].sizes, np.int64)
@@ -139,12 +145,11 @@ class TosaProgram:
                     del values[one]
         return [values[number] for number, _ in self.outputs]
 
-    def _elements(self, data: Bytes | None, type: TosaType) -> Array:
+    def _elements(self, raw: memoryview, type: TosaType) -> Array:
         try:
             dtype = np.dtype(numpy_name(type.dtype))
         except ValueError as error:
             raise InvalidFile(str(error), code=Error.DelegateInvalidCompatibility) from error
-        raw = memoryview(data or b"")[: constant_bytes(type)]
         if type.dtype is not DType.INT48:
             return np.frombuffer(raw, dtype).reshape(type.shape)
 

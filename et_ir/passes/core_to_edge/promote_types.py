@@ -7,8 +7,9 @@ operands, tensors with dimensions, tensors without, and Python numbers. Operator
 after its definition. So is the operand of a reduction or scan whose `dtype` no kernel makes of it: the mean
 of integers, complex sums of real numbers. A number that torch rounds to the 16-bit type of the tensor beside it
 (`rounds_numbers` of an operator's facts) is rounded here, and one that wraps in the type of integers is wrapped:
-kernels of runtimes take it as it is. A product or quotient of 16-bit floats and a second operand without dimensions
-of a wider type is computed in single precision, as torch does.
+kernels of runtimes take it as it is. Bounds that torch refuses to convert to the type become the nearest integers. A
+product or quotient of 16-bit floats and a second operand without dimensions of a wider type is computed in single
+precision, as torch does.
 
 ```mlir
 %1 = aten.mul.Tensor %x, %n : (tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>                   // before
@@ -131,7 +132,7 @@ _WRAPPING: Final = frozenset({"other", "min", "max"})
 
 class RoundNumbers(RewritePattern):
     """Rounds numbers to the type of the tensors of 16-bit floats that they are combined with, and wraps integers to
-    that of tensors of integers.
+    that of tensors of integers; bounds saturate where torch refuses them.
     """
 
     roots = (SchemaOp,)
@@ -157,9 +158,12 @@ class RoundNumbers(RewritePattern):
             for name in _WRAPPING & arguments.keys():
                 number = arguments[name]
                 if type(number) is int:
-                    wrapped = dtype_of(element).wrapped(number)
-                    if wrapped != number:
-                        rounded[name] = wrapped
+                    dtype = dtype_of(element)
+                    # Torch refuses bounds that its conversion overflows on, but only when it computes.
+                    is_beyond = name != "other" and not dtype.holds(number)
+                    nearest = dtype.saturated(number) if is_beyond else dtype.wrapped(number)
+                    if nearest != number:
+                        rounded[name] = nearest
         if rounded:
             made = type(op).make(**(arguments | rounded), result_types=op.result_types, location=op.location)
             rewriter.replace(op, made)

@@ -150,3 +150,19 @@ func.func @numbers(%h: tensor<4xbf16>, %n: tensor<4xi8>) -> (tensor<4xi1>, tenso
   %5 = aten.div.Scalar %n {other = 257} : (tensor<4xi8>) -> tensor<4xf32>
   func.return %0, %1, %2, %3, %4, %5 : tensor<4xi1>, tensor<4xbf16>, tensor<4xbf16>, tensor<4xi8>, tensor<4xi8>, tensor<4xf32>
 }
+
+// -----
+
+// Bounds beyond a type of integers, which torch refuses when it computes, are the nearest ones; others wrap as in torch.
+// CHECK-LABEL: func.func @bounds
+func.func @bounds(%n: tensor<4xi8>, %u: tensor<4xui8>) -> (tensor<4xi8>, tensor<4xi8>, tensor<4xui8>, tensor<4xui8>) {
+  // CHECK-NEXT: aten.clamp %n {max = 127}
+  %0 = aten.clamp %n {max = 1000} : tensor<4xi8>
+  // CHECK-NEXT: aten.clamp %n {min = -128, max = 127}
+  %1 = aten.clamp %n {min = -1099511627776, max = 1099511627776} : tensor<4xi8>
+  // CHECK-NEXT: aten.clamp %u {min = 0, max = 255}
+  %2 = aten.clamp %u {min = -1000, max = 256} : tensor<4xui8>
+  // CHECK-NEXT: aten.clamp %u {min = 251}
+  %3 = aten.clamp %u {min = -5} : tensor<4xui8>
+  func.return %0, %1, %2, %3 : tensor<4xi8>, tensor<4xi8>, tensor<4xui8>, tensor<4xui8>
+}
