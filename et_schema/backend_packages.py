@@ -53,13 +53,16 @@ class BackendPackage:
     data of the program's file, which yields further errors of the blob, without executing anything.
     """
     decoder: str = ""
-    """A function of a blob (`memoryview`) and its compile specs (`dict[str, bytes]`) that returns lines of text."""
+    """A function of a blob (`memoryview`), its compile specs (`dict[str, bytes]`) and the named data of its program
+    (`Mapping[str, memoryview]`) that returns lines of text.
+    """
     constants: str = ""
     """A function of a blob and the named data of its program (`Mapping[str, memoryview]`) that yields its constants
     (`et_schema.delegate_constants.DelegateConstant`).
     """
     writes: str = ""
-    """A function of a blob (`memoryview`) that returns the `et_schema.delegate_blobs.BlobWrites` of its calls. Raises
+    """A function of a blob and the named data of its program that returns the `et_schema.delegate_blobs.BlobWrites` of
+    its calls. Raises
     `et_schema.errors.InvalidFile` for a damaged one.
     """
     graph: str = ""

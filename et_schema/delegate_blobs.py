@@ -20,24 +20,26 @@ class BlobWrites(NamedTuple):
     """The outputs that are an input with other elements in some places, by number, and each one's input."""
 
 
-def outputs_of_blob(backend: str, blob: memoryview) -> int | None:
-    """The number of values that a delegate writes; `None` for a format that is not known, and for a damaged blob."""
-    found = _writes(backend, blob)
+def outputs_of_blob(backend: str, blob: memoryview, named: Mapping[str, memoryview]) -> int | None:
+    """The number of values that a delegate writes; `None` for a format that is not known, and for a damaged blob.
+    `named` is the named data of the program.
+    """
+    found = _writes(backend, blob, named)
     return None if found is None else found.outputs
 
 
-def updates_of_blob(backend: str, blob: memoryview) -> Mapping[int, int]:
+def updates_of_blob(backend: str, blob: memoryview, named: Mapping[str, memoryview]) -> Mapping[int, int]:
     """The outputs that are an input with other elements in some places, by number, and each one's input."""
-    found = _writes(backend, blob)
+    found = _writes(backend, blob, named)
     return {} if found is None else found.updates
 
 
-def _writes(backend: str, blob: memoryview) -> BlobWrites | None:
+def _writes(backend: str, blob: memoryview, named: Mapping[str, memoryview]) -> BlobWrites | None:
     place = backend_packages().places("writes").get(backend)
     if place is None:
         return None
-    reader: Callable[[memoryview], BlobWrites] = load_part(place)
+    reader: Callable[[memoryview, Mapping[str, memoryview]], BlobWrites] = load_part(place)
     try:
-        return reader(blob)
+        return reader(blob, named)
     except InvalidFile:
         return None

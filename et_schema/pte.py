@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from struct import Struct
 from typing import TYPE_CHECKING
@@ -107,6 +107,7 @@ class PteFile:
     input_names: dict[str, tuple[str, ...]] = field(
         default_factory=dict[str, "tuple[str, ...]"], compare=False
     )
+    _named: dict[str, memoryview] | None = field(default=None, compare=False, repr=False)
 
     def constant(self, index: int, nbytes: int) -> memoryview:
         """The first `nbytes` bytes of the constant `index` (`Tensor.data_buffer_idx`, from 1).
@@ -156,9 +157,17 @@ class PteFile:
             return self.segments[reference.index]
         return memoryview(self.program.backend_delegate_data[reference.index].data)
 
-    def named_data(self) -> dict[str, memoryview]:
+    def named_data(self) -> Mapping[str, memoryview]:
         """All named blobs by key."""
-        return {entry.key: self.segments[entry.segment_index] for entry in self.program.named_data}
+        if self._named is None:
+            count = len(self.segments)
+            self._named = {
+                entry.key: self.segments[entry.segment_index]
+                for entry in self.program.named_data
+                # A segment that there is not is reported where problems are collected.
+                if 0 <= entry.segment_index < count
+            }
+        return self._named
 
 
 def open_pte(path: str | os.PathLike[str], *, locate: bool = False) -> PteFile:

@@ -12,7 +12,7 @@ __all__ = ["constants"]
 
 def constants(blob: memoryview, named: Mapping[str, memoryview]) -> Iterator[DelegateConstant]:
     """The constants of a blob, in its order; `named` is the named data of the program."""
-    for name, value in read_coreml(blob).program.weights():
+    for name, value in read_coreml(blob, named).program.weights():
         dtype = value.type.name.name.lower()
         data = memoryview(value.data)
         yield DelegateConstant(dtype, list(value.type.shape), data.nbytes, "", data, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from et_schema.wording import count
@@ -16,20 +16,23 @@ __all__ = ["coreml_lines"]
 _SHOWN_ELEMENTS = 8
 
 
-def coreml_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
+def coreml_lines(blob: memoryview, specs: dict[str, bytes], named: Mapping[str, memoryview]) -> list[str]:
     """Decode a blob: operation set, counts of operations and constants, then each operation.
 
     Raises InvalidFile for a blob that makes no sense.
     """
-    from et_backends.coreml.format.blob import read_coreml
+    from et_backends.coreml.format.blob import read_coreml, reference_of
     from et_backends.coreml.format.mil import OPSETS
 
-    model = read_coreml(blob)
+    model = read_coreml(blob, named)
+    reference = reference_of(blob)
     program = model.program
     precision = specs.get("model_compute_precision", b"").decode(errors="replace")
     version = OPSETS.get(program.opset)
     name = f"ML program of {program.opset}" + (f" (iOS {version + 9})" if version else "")
     lines = [f"{name}{f', {precision}' if precision else ''}", *_summary(program)]
+    if reference is not None:
+        lines.insert(1, f"function {reference.function!r} of {reference.key!r} in the program's named data")
     for label, names in (("inputs", model.inputs), ("outputs", model.outputs)):
         types = program.types()
         lines.append(f"{label}: {', '.join(f'{one}: {types[one]}' for one in names)}")

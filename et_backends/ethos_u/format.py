@@ -8,7 +8,7 @@ stream. Numbers are little-endian. Source of the format: the reader of ExecuTorc
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Final
@@ -111,7 +111,7 @@ def read_vela(buffer: bytes | memoryview) -> VelaProgram:
         raise
 
 
-def ethos_u_writes(blob: memoryview) -> BlobWrites:
+def ethos_u_writes(blob: memoryview, named: Mapping[str, memoryview]) -> BlobWrites:
     """The values that a delegate writes. Raises as `read_vela` does."""
     return BlobWrites(len(read_vela(blob).outputs))
 

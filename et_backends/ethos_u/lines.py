@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from et_schema.wording import count
@@ -20,7 +20,7 @@ _MEMORIES = {
 }
 
 
-def ethos_u_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
+def ethos_u_lines(blob: memoryview, specs: dict[str, bytes], named: Mapping[str, memoryview]) -> list[str]:
     """The decoder: processor, sizes, Vela's estimate if the file has it, inputs and outputs.
 
     Raises InvalidFile for a blob that makes no sense.

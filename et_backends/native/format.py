@@ -15,7 +15,7 @@ constants, and reads nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from hashlib import sha256
 from math import prod
@@ -218,7 +218,7 @@ def read_native(buffer: Source) -> NativeProgram:
     return program
 
 
-def native_writes(blob: memoryview) -> BlobWrites:
+def native_writes(blob: memoryview, named: Mapping[str, memoryview]) -> BlobWrites:
     """The values that a delegate writes. Raises `InvalidFile(DelegateInvalidCompatibility)`."""
     program = read_native(blob)
     return BlobWrites(len(program.outputs), {one.output: one.input for one in program.updates})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from et_schema.wording import count
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["native_lines"]
 
 
-def native_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
+def native_lines(blob: memoryview, specs: dict[str, bytes], named: Mapping[str, memoryview]) -> list[str]:
     """The decoder: the objects by instruction set, and what the code reads and writes.
 
     Raises InvalidFile for a blob that makes no sense.

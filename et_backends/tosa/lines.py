@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["tosa_lines"]
 
 
-def tosa_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
+def tosa_lines(blob: memoryview, specs: dict[str, bytes], named: Mapping[str, memoryview]) -> list[str]:
     """The decoder: version and target, operators by kind, constants by size, then each operator.
 
     Raises InvalidFile for a blob that makes no sense.

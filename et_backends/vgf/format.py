@@ -8,7 +8,7 @@ and the `vgf_dump` of Arm's ML SDK, and its files.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Final, TypeVar
@@ -139,7 +139,7 @@ def read_vgf(blob: memoryview) -> VgfFile:
         raise
 
 
-def vgf_writes(blob: memoryview) -> BlobWrites:
+def vgf_writes(blob: memoryview, named: Mapping[str, memoryview]) -> BlobWrites:
     """The values that a delegate writes. Raises as `read_vgf` does."""
     return BlobWrites(len(read_vgf(blob).outputs))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["vgf_lines"]
 
 
-def vgf_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
+def vgf_lines(blob: memoryview, specs: dict[str, bytes], named: Mapping[str, memoryview]) -> list[str]:
     """Decode a blob: version, source TOSA version, section sizes, and types of the arguments.
 
     Raises InvalidFile for a blob that makes no sense.

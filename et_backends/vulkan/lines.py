@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from et_schema.wording import count
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["vulkan_lines"]
 
 
-def vulkan_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
+def vulkan_lines(blob: memoryview, specs: dict[str, bytes], named: Mapping[str, memoryview]) -> list[str]:
     """Decode a blob: required device features, tensors, memory, shaders, then each dispatch.
 
     Raises InvalidFile for a blob that makes no sense.

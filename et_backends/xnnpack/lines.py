@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["xnnpack_lines"]
 
 
-def xnnpack_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
+def xnnpack_lines(blob: memoryview, specs: dict[str, bytes], named: Mapping[str, memoryview]) -> list[str]:
     """The decoder: what there is of each kind of node, values by type and constants by size, then each node.
 
     Raises InvalidFile for a blob that makes no sense.

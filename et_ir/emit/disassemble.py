@@ -205,7 +205,8 @@ class _Disassembler:
             delegate = reader.delegate(index)
             if delegate.processed is None:
                 return None
-            return outputs_of_blob(delegate.id, self.file.delegate_data(delegate.processed))
+            blob = self.file.delegate_data(delegate.processed)
+            return outputs_of_blob(delegate.id, blob, self.file.named_data())
 
         return outputs
 
@@ -221,7 +222,11 @@ class _Disassembler:
             name = self.symbols.fresh_name(f"lowered_{len(self._delegates)}")
             blob = self.file.delegate_data(reference)
             op = LoweredOp(
-                name, delegate.id, specs, _data(name, blob), updates=updates_of_blob(delegate.id, blob)
+                name,
+                delegate.id,
+                specs,
+                _data(name, blob),
+                updates=updates_of_blob(delegate.id, blob, self.file.named_data()),
             )
             found = self._delegates[identity] = (op, delegate)
         return found[0].key

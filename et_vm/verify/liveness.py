@@ -69,7 +69,9 @@ def delegate_writes(file: PteFile, delegate: BackendDelegate) -> DelegateWrites:
     if delegate.processed is None or id(delegate.processed) in file.malformed:
         return DelegateWrites()
     blob = file.delegate_data(delegate.processed)
-    return DelegateWrites(outputs_of_blob(delegate.id, blob), updates_of_blob(delegate.id, blob).keys())
+    named = file.named_data()
+    updates = updates_of_blob(delegate.id, blob, named)
+    return DelegateWrites(outputs_of_blob(delegate.id, blob, named), updates.keys())
 
 
 class ByteLiveness:

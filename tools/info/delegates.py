@@ -6,7 +6,7 @@ A blob is its backend's own: a backend package (`et_schema.backend_packages`) ma
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from et_schema.wording import count
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from et_schema.program import CompileSpec
     from et_vm.program import Program
 
-Decoder: TypeAlias = Callable[[memoryview, dict[str, bytes]], Sequence[str]]
+Decoder: TypeAlias = Callable[[memoryview, dict[str, bytes], Mapping[str, memoryview]], Sequence[str]]
 
 
 def facts(program: Program) -> list[dict[str, Any]]:
@@ -26,6 +26,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
     from et_schema.program import DataLocation
 
     decoders = backend_packages().places("decoder")
+    named = program.pte.named_data()
     found: list[dict[str, Any]] = []
     for plan_index, plan in enumerate(program.pte.program.execution_plan):
         calls = Counter(
@@ -51,7 +52,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
             }
             if delegate.id in decoders:
                 specs = {spec.key: bytes(spec.value) for spec in delegate.compile_specs}
-                delegate_facts["contents"] = _decode(decoders[delegate.id], blob, specs)
+                delegate_facts["contents"] = _decode(decoders[delegate.id], blob, specs, named)
             found.append(delegate_facts)
     return found
 
@@ -66,13 +67,15 @@ def _spec(spec: CompileSpec) -> dict[str, Any]:
     return {"key": spec.key, "nbytes": len(value), "value": shown}
 
 
-def _decode(place: str, blob: memoryview, specs: dict[str, bytes]) -> list[str]:
+def _decode(
+    place: str, blob: memoryview, specs: dict[str, bytes], named: Mapping[str, memoryview]
+) -> list[str]:
     """The output of a decoder, or its failure: it may be foreign code, and bytes are of any origin."""
     from et_schema.backend_packages import load_part
 
     try:
         decoder: Decoder = load_part(place)
-        return [str(line) for line in decoder(blob, specs)]
+        return [str(line) for line in decoder(blob, specs, named)]
     except Exception as error:
         return [f"{type(error).__name__}: {error} (in the decoder {place})"]
 

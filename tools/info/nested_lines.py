@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 __all__ = ["nested_lines"]
 
 
-def nested_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
+def nested_lines(blob: memoryview, specs: dict[str, bytes], named: Mapping[str, memoryview]) -> list[str]:
     """Decode a blob: the values of the program, then its instructions.
 
     Raises InvalidFile for a blob that makes no sense.

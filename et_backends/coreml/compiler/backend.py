@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from et_backends.coreml.compiler.rules import RULES
+from et_backends.coreml.compiler.shared_models import share_models
 from et_backends.coreml.compiler.translation import Translation
 from et_backends.coreml.format.blob import BACKEND, read_coreml, serialize_coreml
 from et_backends.coreml.format.mil import MilTypeName
@@ -48,3 +49,9 @@ class CoreMLBackend(BackendDetails):
         blob = serialize_coreml(program)
         read_coreml(blob)
         return PreprocessResult(blob, mapping.get_delegate_mapping())
+
+    @classmethod
+    def share_data(
+        cls, results: Mapping[str, Sequence[PreprocessResult]]
+    ) -> Mapping[str, Sequence[PreprocessResult]]:
+        return share_models(results)

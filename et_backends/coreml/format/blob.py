@@ -3,6 +3,9 @@
 The contents of the files are concatenated, followed by the directory tree with names and offsets: JSON with its
 characters reversed, so that a reader can start at the end without knowing the length. In the tree, children come
 before their folders. Source of the format: `inmemory_filesystem` of ExecuTorch's Core ML backend.
+
+Methods may share a model: it has a function for each of them, and is in the program's named data. Their blobs are
+references to it: `CMJR`, and the key and the function as JSON.
 """
 
 from __future__ import annotations
@@ -14,11 +17,30 @@ from hashlib import sha256
 from typing import Any, Final, cast
 from uuid import UUID
 
-from et_backends.coreml.format.mil import MilProgram, Weights, read_model, serialize_model
+from et_backends.coreml.format.mil import (
+    MilProgram,
+    Weights,
+    read_functions,
+    read_model,
+    serialize_functions,
+    serialize_model,
+)
 from et_schema.delegate_blobs import BlobWrites
 from et_schema.errors import Error, InvalidFile
+from et_schema.wording import data_file
 
-__all__ = ["BACKEND", "CoremlModel", "coreml_writes", "read_coreml", "serialize_coreml"]
+__all__ = [
+    "BACKEND",
+    "CoremlModel",
+    "CoremlReference",
+    "check_coreml",
+    "coreml_writes",
+    "read_coreml",
+    "reference_of",
+    "serialize_coreml",
+    "serialize_reference",
+    "serialize_shared",
+]
 
 BACKEND: Final = "CoreMLBackend"
 """The backend id of blobs in this format."""
@@ -46,18 +68,47 @@ class CoremlModel:
     """By which the runtime on a device keeps the compiled model."""
 
 
+@dataclass(frozen=True)
+class CoremlReference:
+    """The function of a model that methods share."""
+
+    key: str
+    """The name of the model among the named data of the program."""
+    function: str
+
+
 def serialize_coreml(program: MilProgram) -> bytes:
     """The blob of a program, which is deterministic: identifiers are digests of the program."""
     weights = Weights()
     model = serialize_model(program, weights)
-    weight_file = weights.file()
-    digest = sha256(model + sha256(weight_file).digest())
-    root, data = (str(UUID(bytes=digest.digest()[at : at + 16])) for at in (0, 16))
-    metadata = {
-        "inputNames": [name for name, _ in program.inputs],
-        "outputNames": list(program.outputs),
-        "identifier": f"executorch_{root}",
+    names = {"inputNames": [name for name, _ in program.inputs], "outputNames": list(program.outputs)}
+    return _package(model, weights.file(), names)[1]
+
+
+def serialize_shared(programs: Mapping[str, MilProgram]) -> tuple[str, bytes]:
+    """The identifier and the blob of a model with the programs of several methods, whose equal weights are stored
+    once. The identifier depends on the content alone.
+    """
+    weights = Weights()
+    model = serialize_functions(programs, weights)
+    methods = {
+        method: {"inputNames": [name for name, _ in program.inputs], "outputNames": list(program.outputs)}
+        for method, program in programs.items()
     }
+    return _package(model, weights.file(), {"methods": methods})
+
+
+def serialize_reference(reference: CoremlReference) -> bytes:
+    """The blob of a method whose model is elsewhere in the program."""
+    content = {"version": 1, "key": reference.key, "functionName": reference.function}
+    return _REFERENCE + json.dumps(content).encode()
+
+
+def _package(model: bytes, weights: bytes, names: Mapping[str, object]) -> tuple[str, bytes]:
+    """The identifier and the blob of a model, whose metadata have the `names` of arguments."""
+    digest = sha256(model + sha256(weights).digest())
+    root, data = (str(UUID(bytes=digest.digest()[at : at + 16])) for at in (0, 16))
+    identifier = f"executorch_{root}"
     author = "com.apple.CoreML"
     manifest = {
         "fileFormatVersion": "1.0.0",
@@ -77,32 +128,75 @@ def serialize_coreml(program: MilProgram) -> bytes:
         },
         "rootModelIdentifier": root,
     }
-    return _flatten(
+    blob = _flatten(
         {
-            _METADATA: json.dumps(metadata).encode(),
+            _METADATA: json.dumps({**names, "identifier": identifier}).encode(),
             f"{_PACKAGE}/Manifest.json": json.dumps(manifest).encode(),
             _MODEL: model,
-            _WEIGHTS: weight_file,
+            _WEIGHTS: weights,
         }
     )
+    return identifier, blob
 
 
-def read_coreml(blob: bytes | memoryview) -> CoremlModel:
-    """Decode and check a blob without copying its weights.
+def reference_of(blob: bytes | memoryview) -> CoremlReference | None:
+    """The reference that a blob is, None for one with a model. Raises `InvalidFile(DelegateInvalidCompatibility)`."""
+    if bytes(blob[: len(_REFERENCE)]) != _REFERENCE:
+        return None
+    try:
+        content: object = json.loads(bytes(blob[len(_REFERENCE) :]))
+    except (ValueError, RecursionError) as error:
+        raise InvalidFile(
+            f"the reference to a model is no JSON: {error}", code=Error.DelegateInvalidCompatibility
+        ) from error
+    found = cast("dict[str, object]", content) if isinstance(content, dict) else {}
+    key, function = found.get("key"), found.get("functionName")
+    if found.get("version") != 1 or not isinstance(key, str) or not isinstance(function, str):
+        raise InvalidFile(
+            "the reference to a model has no version 1, key and functionName",
+            code=Error.DelegateInvalidCompatibility,
+        )
+    return CoremlReference(key, function)
 
-    Raises `InvalidFile(DelegateInvalidCompatibility)` with the file and the operation at fault, and for models that
-    were compiled on a Mac or are elsewhere in the program, which are not readable.
+
+def read_coreml(blob: bytes | memoryview, named: Mapping[str, memoryview] | None = None) -> CoremlModel:
+    """Decode and check a blob without copying its weights. `named` is the named data of the program, for blobs that
+    refer to it.
+
+    Raises `InvalidFile(DelegateInvalidCompatibility)` with the file and the operation at fault, for a model that the
+    program does not have, and for models that were compiled on a Mac, which are not readable.
     """
     try:
-        return _read(memoryview(blob).cast("B").toreadonly())
+        reference = reference_of(blob)
+        if reference is None:
+            return _read(memoryview(blob).cast("B").toreadonly(), None)
+        found = (named or {}).get(reference.key)
+        if found is None:
+            raise InvalidFile(
+                f"the program has no model named {reference.key!r}",
+                hint=f"if it is in a data file, pass the file: {data_file()}",
+            )
+        try:
+            return _read(found.cast("B").toreadonly(), reference.function)
+        except InvalidFile as error:
+            error.nest(f"the named data {reference.key!r}")
+            raise
     except InvalidFile as error:
         error.code = Error.DelegateInvalidCompatibility
         raise
 
 
-def coreml_writes(blob: memoryview) -> BlobWrites:
+def check_coreml(blob: memoryview) -> None:
+    """Check the form of a blob, of one that refers to a model elsewhere in the program that of the reference alone.
+    Raises as `read_coreml` does.
+    """
+    if reference_of(blob) is None:
+        read_coreml(blob)
+
+
+def coreml_writes(blob: memoryview, named: Mapping[str, memoryview]) -> BlobWrites:
     """The values that a delegate writes. Raises as `read_coreml` does."""
-    return BlobWrites(len(read_coreml(blob).outputs))
+    return BlobWrites(len(read_coreml(blob, named).outputs))
 
 
 def _flatten(contents: Mapping[str, bytes]) -> bytes:
@@ -138,11 +232,8 @@ def _node(name: str, kind: int, children: Mapping[str, int], offset: int, size: 
     return {"children": children, "dataRegion": region, "kind": kind, "name": name}
 
 
-def _read(blob: memoryview) -> CoremlModel:
-    if bytes(blob[:4]) == _REFERENCE:
-        raise InvalidFile(
-            "the model is shared by methods, and elsewhere in the program, which is not supported"
-        )
+def _read(blob: memoryview, function: str | None) -> CoremlModel:
+    """The model of a blob, of one that methods share the part that is a `function`."""
     files = _files(blob)
     if any(path.startswith(_COMPILED) for path in files):
         raise InvalidFile("the model was compiled on a Mac; only packages can be read", where=_COMPILED)
@@ -153,9 +244,14 @@ def _read(blob: memoryview) -> CoremlModel:
         metadata: object = json.loads(bytes(files[_METADATA]))
     except (ValueError, RecursionError) as error:
         raise InvalidFile(f"no JSON: {error}", where=_METADATA) from error
-    names = [_names(metadata, key) for key in ("inputNames", "outputNames")]
+    described = metadata if function is None else _member(_member(metadata, "methods"), function)
+    names = [_names(described, key) for key in ("inputNames", "outputNames")]
+    weights = files.get(_WEIGHTS, memoryview(b""))
     try:
-        program = read_model(files[_MODEL], files.get(_WEIGHTS, memoryview(b"")))
+        if function is None:
+            program = read_model(files[_MODEL], weights)
+        else:
+            program = read_functions(files[_MODEL], weights, only=function)[function]
     except InvalidFile as error:
         error.nest(_MODEL)
         raise
@@ -163,6 +259,13 @@ def _read(blob: memoryview) -> CoremlModel:
         raise InvalidFile("the names of inputs and outputs are not those of the model", where=_METADATA)
     identifier = cast("dict[str, object]", metadata).get("identifier", "")
     return CoremlModel(program, names[0], names[1], str(identifier))
+
+
+def _member(metadata: object, name: str) -> object:
+    found = cast("dict[str, object]", metadata).get(name) if isinstance(metadata, dict) else None
+    if found is None:
+        raise InvalidFile(f"there is no {name}", where=_METADATA)
+    return found
 
 
 def _names(metadata: object, key: str) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """Core ML's ML programs: types, operations, and the file `model.mlmodel`.
 
 A model is a message of Protocol Buffers (`Model.proto` and `MIL.proto` of coremltools): a description of inputs and
-outputs, and a program with one function `main` of one block. This module covers what ExecuTorch's delegates use:
-static shapes, no control flow, no state. Elements of large constants are in a separate file, `weight.bin`.
+outputs, and a program with one function `main` of one block, or with several functions, each with a description of its
+own. This module covers what ExecuTorch's delegates use: static shapes, no control flow, no state. Elements of large
+constants are in a separate file, `weight.bin`, which all functions share.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ __all__ = [
     "MilTypeName",
     "MilValue",
     "Weights",
+    "read_functions",
     "read_model",
+    "serialize_functions",
     "serialize_model",
 ]
 
@@ -86,6 +89,9 @@ _SENTINEL: Final = 0xDEADBEEF
 _STORED_ELEMENTS: Final = 10
 """Constants of so many elements are stored in the weight file."""
 _MAX_RANK: Final = 5
+MAIN: Final = "main"
+_FUNCTIONS_VERSION: Final = 9
+"""Version of files that may have several functions: of iOS 18."""
 
 
 @dataclass(frozen=True)
@@ -192,30 +198,64 @@ def serialize_model(program: MilProgram, weights: Weights) -> bytes:
         [
             *(bytes_field(1, _feature(name, type)) for name, type in program.inputs),
             *(bytes_field(10, _feature(name, types[name])) for name in program.outputs),
-            bytes_field(
-                100,
-                b"".join(
-                    bytes_field(100, _entry(*map(str.encode, item))) for item in program.metadata.items()
-                ),
-            ),
+            _user_defined(program.metadata),
         ]
     )
+    return _model(OPSETS[program.opset], description, {MAIN: _serialized_function(program, weights)})
+
+
+def serialize_functions(programs: Mapping[str, MilProgram], weights: Weights) -> bytes:
+    """The bytes of the file `model.mlmodel` with several functions, by name. The first is the one that runs where none
+    is named; its metadata are the model's.
+    """
+    descriptions: list[bytes] = []
+    for name, program in programs.items():
+        types = program.types()
+        descriptions.append(
+            b"".join(
+                [
+                    text_field(1, name),
+                    *(bytes_field(2, _feature(one, type)) for one, type in program.inputs),
+                    *(bytes_field(3, _feature(one, types[one])) for one in program.outputs),
+                ]
+            )
+        )
+    first = next(iter(programs))
+    description = b"".join(
+        [
+            *(bytes_field(20, one) for one in descriptions),
+            text_field(21, first),
+            _user_defined(programs[first].metadata),
+        ]
+    )
+    functions = {name: _serialized_function(program, weights) for name, program in programs.items()}
+    return _model(_FUNCTIONS_VERSION, description, functions)
+
+
+def _user_defined(metadata: Mapping[str, str]) -> bytes:
+    entries = (bytes_field(100, _entry(*map(str.encode, item))) for item in metadata.items())
+    return bytes_field(100, b"".join(entries))
+
+
+def _model(version: int, description: bytes, functions: Mapping[str, bytes]) -> bytes:
+    made = (bytes_field(2, _entry(name.encode(), function)) for name, function in functions.items())
+    program = varint_field(1, 1) + b"".join(made)
+    return b"".join([varint_field(1, version), bytes_field(2, description), bytes_field(502, program)])
+
+
+def _serialized_function(program: MilProgram, weights: Weights) -> bytes:
     block = b"".join(
         [
             *(text_field(2, name) for name in program.outputs),
             *(bytes_field(3, _operation(op, weights)) for op in program.operations),
         ]
     )
-    function = b"".join(
+    return b"".join(
         [
             *(bytes_field(1, _named_type(name, type)) for name, type in program.inputs),
             text_field(2, program.opset),
             bytes_field(3, _entry(program.opset.encode(), block)),
         ]
-    )
-    made = varint_field(1, 1) + bytes_field(2, _entry(b"main", function))
-    return b"".join(
-        [varint_field(1, OPSETS[program.opset]), bytes_field(2, description), bytes_field(502, made)]
     )
 
 
@@ -274,11 +314,46 @@ def _value(value: MilValue, weights: Weights | None) -> bytes:
 
 
 def read_model(model: memoryview, weights: memoryview) -> MilProgram:
-    """Decode a file and check that each value is defined once, before its uses.
+    """Decode a file with the one function `main`. Raises as `read_functions` does."""
+    functions = _functions(model)[1]
+    if list(functions) != [MAIN]:
+        raise InvalidFile(
+            f"the functions are {', '.join(functions) or 'none'}; expected main alone", where="functions"
+        )
+    return read_functions(model, weights)[MAIN]
+
+
+def read_functions(
+    model: memoryview, weights: memoryview, *, only: str | None = None
+) -> dict[str, MilProgram]:
+    """Decode the functions of a file by name, or the one of a name, and check that each value is defined once, before
+    its uses.
 
     Constants are views of the files. Raises `InvalidFile` with the operation or the field at fault: for what is
     damaged, and for models that are no such programs, as those with control flow, state or unknown sizes.
     """
+    version, functions, metadata = _functions(model)
+    if only is not None:
+        if only not in functions:
+            raise InvalidFile(f"there is no function {only!r}", where="functions")
+        functions = {only: functions[only]}
+    programs: dict[str, MilProgram] = {}
+    for name, message in functions.items():
+        try:
+            made = programs[name] = _function(message, weights, metadata)
+            if OPSETS.get(made.opset, version) > version:
+                raise InvalidFile(
+                    f"version {version} does not have the operations of {made.opset}", where="opset"
+                )
+            _check_order(made)
+        except InvalidFile as error:
+            error.nest(name)
+            raise
+    return programs
+
+
+def _functions(model: memoryview) -> tuple[int, dict[str, memoryview], dict[str, str]]:
+    """The version of a file, its functions by name, and its metadata."""
     version, program = 0, None
     metadata: dict[str, str] = {}
     for number, content in fields(model):
@@ -293,19 +368,7 @@ def read_model(model: memoryview, weights: memoryview) -> MilProgram:
     functions = {
         key: value for number, content in fields(program) if number == 2 for key, value in [_item(content)]
     }
-    if list(functions) != ["main"]:
-        raise InvalidFile(
-            f"the functions are {', '.join(functions) or 'none'}; expected main alone", where="functions"
-        )
-    try:
-        made = _function(functions["main"], weights, metadata)
-    except InvalidFile as error:
-        error.nest("main")
-        raise
-    if OPSETS.get(made.opset, version) > version:
-        raise InvalidFile(f"version {version} does not have the operations of {made.opset}", where="opset")
-    _check_order(made)
-    return made
+    return version, functions, metadata
 
 
 def _metadata(description: memoryview) -> dict[str, str]:

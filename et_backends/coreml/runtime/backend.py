@@ -36,7 +36,9 @@ class CoremlRuntime(Backend):
     ) -> Handle:
         """Raises InvalidFile(DelegateInvalidCompatibility) for a program that makes no sense or is not supported."""
         del compile_specs
-        return CoremlProgram(read_coreml(processed), Accountant(context.platform, context.meter))
+        return CoremlProgram(
+            read_coreml(processed, context.named_data), Accountant(context.platform, context.meter)
+        )
 
     def memory_report(self, handle: Handle) -> Mapping[str, int]:
         assert isinstance(handle, CoremlProgram)

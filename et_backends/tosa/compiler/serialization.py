@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from et_backends.tosa.dialect.ops import INLINE_ELEMENTS, tensor_of
 from et_backends.tosa.format.blob import (
     DATA_ALIGNMENT,
     block_of,
-    constant_bytes,
+    constant_data,
     shape_sizes,
     tensors_by_name,
 )
@@ -107,8 +108,8 @@ def _outputs(block: TosaBasicBlock, names: list[str]) -> list[str]:
     return found
 
 
-def module_of(graph: TosaGraph) -> ModuleOp:
-    """A file as a module with the method `main`. Raises `InvalidFile`."""
+def module_of(graph: TosaGraph, named_data: Mapping[str, memoryview] | None = None) -> ModuleOp:
+    """A file as a module with the method `main`; `named_data` is that of the program. Raises `InvalidFile`."""
     source = block_of(graph)
     tensors = tensors_by_name(source)
     shapes = {shape.name: shape for shape in source.shapes}
@@ -124,7 +125,7 @@ def module_of(graph: TosaGraph) -> ModuleOp:
         if op.op is Op.CONST_SHAPE:
             made = ConstShapeOp(shape_sizes(shapes[name]))
         elif op.op is Op.CONST:
-            made = _constant(name, type_named(name), bytes(tensors[name].data or b""))
+            made = _constant(name, type_named(name), bytes(constant_data(tensors[name], named_data or {})))
         else:
             table = op.attribute or ATTRIBUTES[op.op]()
             fields = {item.name: getattr(table, item.name) for item in fields_of(ATTRIBUTES[op.op])}
@@ -146,8 +147,7 @@ def _swapped(type: TosaType) -> tuple[DType, tuple[int, ...]]:
     return type.dtype, type.shape
 
 
-def _constant(name: str, type: TosaType, data: bytes) -> ConstOp:
-    stored = data[: constant_bytes(type)]
+def _constant(name: str, type: TosaType, stored: bytes) -> ConstOp:
     tensor = tensor_of(type.dtype, type.shape)
     count = int(np.prod(type.shape, dtype=np.int64))
     if count > INLINE_ELEMENTS:

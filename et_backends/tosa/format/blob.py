@@ -63,7 +63,7 @@ def read_tosa(buffer: Source) -> TosaGraph:
     return graph
 
 
-def tosa_writes(blob: memoryview) -> BlobWrites:
+def tosa_writes(blob: memoryview, named: Mapping[str, memoryview]) -> BlobWrites:
     """The values that a delegate writes. Raises as `read_tosa` does."""
     return BlobWrites(len(block_of(read_tosa(blob)).outputs))
 

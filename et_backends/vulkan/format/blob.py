@@ -8,6 +8,7 @@ becomes the lowest number of the reported messages.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 from math import prod
 from typing import Annotated, Final
@@ -156,7 +157,7 @@ def read_vulkan(buffer: Source) -> VulkanProgram:
     return program
 
 
-def spirv_writes(blob: memoryview) -> BlobWrites:
+def spirv_writes(blob: memoryview, named: Mapping[str, memoryview]) -> BlobWrites:
     """The values that a delegate writes. Raises as `read_vulkan` does."""
     return BlobWrites(len(read_vulkan(blob).outputs))
 

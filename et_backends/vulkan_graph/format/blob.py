@@ -122,7 +122,7 @@ def read_vkgraph(buffer: Source) -> VkBlob:
         raise
 
 
-def vkgraph_writes(blob: memoryview) -> BlobWrites:
+def vkgraph_writes(blob: memoryview, named: Mapping[str, memoryview]) -> BlobWrites:
     """The values that a delegate writes. Raises as `read_vkgraph` does."""
     return BlobWrites(len(read_vkgraph(blob).graph.output_ids))
 

@@ -63,7 +63,7 @@ def read_xnnpack(buffer: Source) -> XnnpackBlob:
         raise
 
 
-def xnnpack_writes(blob: memoryview) -> BlobWrites:
+def xnnpack_writes(blob: memoryview, named: Mapping[str, memoryview]) -> BlobWrites:
     """The values that a delegate writes. Raises as `read_xnnpack` does."""
     return BlobWrites(len(read_xnnpack(blob).graph.output_ids))
 

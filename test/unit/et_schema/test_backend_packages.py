@@ -78,19 +78,20 @@ def test_failures(publish, monkeypatch):
 def test_writes_of_a_blob(publish, monkeypatch):
     """The reader of a package says what its delegates write; without one, and of a damaged blob, nothing is known."""
 
-    def writes(blob):
+    def writes(blob, named):
         if not blob:
             raise InvalidFile("empty")
-        return BlobWrites(len(blob), {1: 0})
+        return BlobWrites(len(blob) + len(named), {1: 0})
 
     package, other = BackendPackage("Mine", writes="mine:writes"), BackendPackage("Other")
     monkeypatch.setitem(sys.modules, "mine", SimpleNamespace(PACKAGE=package, OTHER=other, writes=writes))
     publish(("mine", "mine:PACKAGE"), ("other", "mine:OTHER"))
+    named = {"key": memoryview(b"")}
     found = [
-        (outputs_of_blob(name, memoryview(blob)), updates_of_blob(name, memoryview(blob)))
+        (outputs_of_blob(name, memoryview(blob), named), updates_of_blob(name, memoryview(blob), named))
         for name, blob in (("Mine", b"ab"), ("Mine", b""), ("Other", b"ab"))
     ]
-    assert found == [(2, {1: 0}), (None, {}), (None, {})]
+    assert found == [(3, {1: 0}), (None, {}), (None, {})]
 
 
 def test_one_of_each():

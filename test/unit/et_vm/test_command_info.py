@@ -260,8 +260,11 @@ class TestDelegates:
     @pytest.mark.parametrize(
         ("decode", "line"),
         [
-            (lambda blob, specs: [f"{len(blob)} bytes, {specs['mode'].decode()}"], "    4 bytes, fast"),
-            (lambda blob, specs: blob.no_such, "    AttributeError: "),
+            (
+                lambda blob, specs, named: [f"{len(blob)} bytes, {specs['mode'].decode()}"],
+                "    4 bytes, fast",
+            ),
+            (lambda blob, specs, named: blob.no_such, "    AttributeError: "),
         ],
     )
     def test_decoder(self, capsys, file, monkeypatch, decode, line):

@@ -100,7 +100,7 @@ def node(name: str, kind: int, children: dict[str, int], offset: int = 0, size: 
     ("blob", "message"),
     [
         (b"", "does not end with a tree"),
-        (b"CMJR{}", "shared by methods"),
+        (b"CMJR{}", "the reference to a model has no version 1"),
         (b"[]"[::-1], "does not end with a tree"),
         (tree(), "does not end with a tree"),
         (tree(3), "does not end with a tree"),

@@ -74,7 +74,7 @@ def test_a_network() -> None:
     file = read_vgf(blob)
     weights = module[0].weight.detach().permute(0, 2, 3, 1).contiguous().numpy().tobytes()
     assert weights in bytes(file.sections["constants"])
-    lines = vgf_lines(blob, specs)
+    lines = vgf_lines(blob, specs, {})
     assert lines[0] == f"VGF {'.'.join(map(str, file.version))}, of TOSA-1.0+FP"
     assert lines[2] == "inputs: float32 [1, 3, 8, 8]; outputs: float32 [1, 5]"
 

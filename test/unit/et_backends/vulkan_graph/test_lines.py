@@ -33,7 +33,7 @@ def file(blob: bytes) -> bytes:
 
 
 def test_lines():
-    assert vkgraph_lines(memoryview(linear().blob()), {}) == LINES
+    assert vkgraph_lines(memoryview(linear().blob()), {}, {}) == LINES
 
 
 def test_all_kinds_of_values():
@@ -50,7 +50,7 @@ def test_all_kinds_of_values():
     build.graph.input_ids.append(number)
     results = build.values(build.output(1), build.tensor(1, mem_obj_id=4))
     build.call("et_vk.any.default", x, *values, build.values(weight, number), results)
-    assert vkgraph_lines(memoryview(build.blob()), {}) == [
+    assert vkgraph_lines(memoryview(build.blob()), {}, {}) == [
         "1 operator call: 1 et_vk.any.default",
         "4 tensors: 3 float32, 1 float16; 2 inputs, 1 output",
         "1 shared memory object",
@@ -62,7 +62,7 @@ def test_all_kinds_of_values():
 
 def test_blobs_that_make_no_sense():
     with pytest.raises(InvalidFile, match="too short for a header"):
-        vkgraph_lines(memoryview(b"VK"), {})
+        vkgraph_lines(memoryview(b"VK"), {}, {})
 
 
 def test_the_commands(capsys, tmp_path):

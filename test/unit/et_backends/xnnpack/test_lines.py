@@ -54,7 +54,7 @@ LINES = [
 
 
 def test_lines():
-    assert xnnpack_lines(memoryview(graph().blob()), {}) == LINES
+    assert xnnpack_lines(memoryview(graph().blob()), {}, {}) == LINES
 
 
 def test_the_report(capsys, tmp_path):
@@ -72,7 +72,7 @@ def test_the_report(capsys, tmp_path):
 
 def test_a_blob_that_makes_no_sense():
     with pytest.raises(InvalidFile):
-        xnnpack_lines(memoryview(b"XNNPACK"), {})
+        xnnpack_lines(memoryview(b"XNNPACK"), {}, {})
 
 
 def test_other_details():
@@ -80,7 +80,7 @@ def test_other_details():
     x, y = build.input(1, 4), build.value(1, 4, datatype=D.fp16)
     build.node(schema.XNNConvert(x, y, 3))
     build.node(schema.XNNLeakyReLU(0.5, y, build.output(1, 4, datatype=D.fp16)))
-    lines = xnnpack_lines(memoryview(build.blob()), {})
+    lines = xnnpack_lines(memoryview(build.blob()), {}, {})
     assert lines[1] == "3 values: 2 fp16, 1 fp32; 1 input, 1 output"
     assert lines[3:] == [
         "%1:1x4xfp16 = Convert(%0:1x4xfp32) flags=3",

@@ -83,5 +83,5 @@ def test_sizes_that_the_code_is_not_compiled_for(derived: list[int]) -> None:
 
 def test_what_info_says() -> None:
     line = f"1 derived constant: {FILTERS:,} bytes, computed when the program is loaded"
-    assert native_lines(memoryview(blob("winograd_4")[0]), {})[-1] == line
-    assert not any("derived" in one for one in native_lines(memoryview(blob("direct")[0]), {}))
+    assert native_lines(memoryview(blob("winograd_4")[0]), {}, {})[-1] == line
+    assert not any("derived" in one for one in native_lines(memoryview(blob("direct")[0]), {}, {}))

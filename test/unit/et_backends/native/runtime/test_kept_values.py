@@ -153,7 +153,7 @@ def test_the_memory() -> None:
     nbytes = (5 * 20 + 5 * 8) * 4
     report = NativeBackend().memory_report(init(blob(values=True)))
     assert report["values for tracers"] == nbytes
-    assert native_lines(memoryview(blob(values=True)), {})[-1] == f"2 values for tracers: {nbytes} bytes"
+    assert native_lines(memoryview(blob(values=True)), {}, {})[-1] == f"2 values for tracers: {nbytes} bytes"
     program = read_native(blob(values=True))
     symbol = interface_symbol(program)
     program.values[0].nbytes = 1 << 40
@@ -168,7 +168,7 @@ def test_nothing_is_kept_unless_asked_for() -> None:
     program = read_native(blob())
     assert not program.values
     assert "values for tracers" not in NativeBackend().memory_report(init(blob()))
-    assert not any("tracers" in line for line in native_lines(memoryview(blob()), {}))
+    assert not any("tracers" in line for line in native_lines(memoryview(blob()), {}, {}))
     handle, tracer = init(blob()), Values()
     run(handle, arguments(), tracer)
     assert not tracer.found
