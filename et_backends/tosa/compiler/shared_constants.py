@@ -1,4 +1,4 @@
-"""Constants that several blobs of a program have, moved to its named data."""
+"""Sharing of constants among the blobs of a program, as named data."""
 
 from __future__ import annotations
 

@@ -92,8 +92,9 @@ def test_blobs_of_other_packages(problems, monkeypatch):
         if not blob:
             raise InvalidFile("empty", where="head")
 
-    def errors(blob, kernels):
+    def errors(blob, kernels, named):
         assert kernels is not None
+        assert named == {}
         yield InvalidFile("odd", where=f"byte {len(blob) - 1}")
 
     monkeypatch.setitem(sys.modules, "acme", SimpleNamespace(read=read, errors=errors))
