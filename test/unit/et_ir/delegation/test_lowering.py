@@ -103,6 +103,55 @@ def test_all_at_once(parse, taking):
     assert [op.alignment.value.data for op in of(module, LoweredOp)] == [4096] * 3
 
 
+class Sharing(BackendDetails):
+    """Stores what its results hold once."""
+
+    asked = ()
+
+    @classmethod
+    def preprocess(cls, edge_program, compile_specs):
+        return PreprocessResult(b"weights")
+
+    @classmethod
+    def share_data(cls, results):
+        cls.asked = (*cls.asked, {name: len(ones) for name, ones in results.items()})
+        store = NamedDataStore()
+        store.add_named_data("weights", results["one"][0].processed_bytes)
+        shared = PreprocessResult(b"see weights", data_store_output=store.get_named_data_store_output())
+        return {name: [shared] * len(ones) for name, ones in results.items()}
+
+
+def test_shared_data(parse, taking, monkeypatch):
+    monkeypatch.setattr(Sharing, "asked", ())
+    module = parse(TEXT)
+    delegate_module(module, taking("add.Tensor"), details_of=lambda _: Sharing)
+    verify_module(module)
+    (data,) = of(module, NamedDataOp)
+    assert (data.key, bytes(data.value.blob.view())) == ("weights", b"weights")
+    assert [bytes(op.value.blob.view()) for op in of(module, LoweredOp)] == [b"see weights"] * 3
+    # A partition alone has nothing to share.
+    module = parse(TEXT)
+    delegate_module(module, {"two": taking("add.Tensor")}, details_of=lambda _: Sharing)
+    assert [bytes(op.value.blob.view()) for op in of(module, LoweredOp)] == [b"weights"]
+    assert Sharing.asked == ({"one": 2, "two": 1},)
+
+
+@pytest.mark.parametrize(
+    ("share", "message"),
+    [
+        (lambda results: {"one": results["one"]}, "returned 0 results for the 1 partitions of method 'two'"),
+        (lambda results: results["three"], "cannot compile it: KeyError: 'three'"),
+    ],
+)
+def test_shared_data_that_makes_no_sense(parse, taking, monkeypatch, share, message):
+    monkeypatch.setattr(Sharing, "share_data", share)
+    module = parse(TEXT)
+    text = str(module)
+    with pytest.raises(BackendFailed, match=message):
+        delegate_module(module, taking("add.Tensor"), details_of=lambda _: Sharing)
+    assert str(module) == text
+
+
 class Broken(BackendDetails):
     """Cannot compile what negates, nor anything of a method with two inputs."""
 
