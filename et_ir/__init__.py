@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from et_ir.driver.raising import raise_program
     from et_ir.frontend.training import joint_program, with_loss
+    from et_ir.frontend.training_step import training_step
 
 if NAME != PROJECT:  # both distributions have et_schema and et_vm: those installed last are there
     raise ImportError(
@@ -44,6 +45,7 @@ __all__ = [
     "raise_program",
     "to_edge",
     "to_edge_transform_and_lower",
+    "training_step",
     "with_loss",
 ]
 
@@ -57,6 +59,10 @@ def __getattr__(name: str) -> Any:
         from et_ir.frontend import training
 
         return getattr(training, name)
+    if name == "training_step":
+        from et_ir.frontend.training_step import training_step
+
+        return training_step
     if name == "MemoryPlanningPass":
         from et_ir.driver.executorch_options import MemoryPlanningPass
 

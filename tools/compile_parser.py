@@ -213,6 +213,13 @@ def _add_training_options(add: _Add) -> None:
         help="parameters that --train trains, by name or module, as 'head' or '*.bias'; repeatable (default: all that "
         "require gradients)",
     )
+    add(
+        "--optimizer",
+        metavar="NAME[:key=value,…]",
+        help="add the method train_step, which computes the loss and changes the parameters: sgd, adam, adamw, adagrad "
+        "or rmsprop, with options of torch.optim, clip=NORM of the gradients, and lr=input for a learning rate that is "
+        "the last input, as in adamw:lr=1e-3,weight_decay=0.01",
+    )
 
 
 def _add_backend_options(add: _Add) -> None:

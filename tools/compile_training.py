@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from torch import nn
     from torch.export import ExportedProgram
 
+    from et_ir.frontend.optimizers import Optimizer
+    from et_ir.targets.target import Target
+
 __all__ = ["TRAINED", "Training"]
 
 TRAINED = "forward"
@@ -21,12 +24,14 @@ class Training:
     """The training method that options ask for: a step before the export, and one after it."""
 
     def __init__(self, args: argparse.Namespace):
-        """Raises `UsageError` for options that exclude each other."""
+        """Raises `UsageError` for options that exclude each other, and for an optimizer that there is not."""
         self._args = args
+        self._optimizer: Optimizer | None = None
         self._place = args.model.rpartition(":")[0]
         if args.train is None:
-            if args.trainable:
-                raise UsageError("--trainable needs --train")
+            for option in ("trainable", "optimizer"):
+                if getattr(args, option):
+                    raise UsageError(f"--{option} needs --train")
             return
         if args.model.startswith("hf:") or not (self._place or args.model.endswith(".pt2")):
             raise UsageError(
@@ -36,6 +41,21 @@ class Training:
         if args.quantize is not None:
             raise UsageError(
                 "--train and --quantize exclude each other: quantized parameters are not trained"
+            )
+        if args.optimizer is not None:
+            from et_ir.frontend.optimizers import Optimizer
+
+            try:
+                self._optimizer = Optimizer.of(args.optimizer)
+            except ValueError as error:
+                raise UsageError(f"--optimizer {args.optimizer}: {error}") from None
+
+    def check_target(self, target: Target) -> None:
+        """Raise `UsageError` for a training step on a runtime whose methods do not share parameters."""
+        if self._optimizer is not None and target.vm_kernels is None:
+            raise UsageError(
+                f"--optimizer: on the target {target.name} each method has parameters of its own; compile for --target "
+                "et-vm, or without --optimizer: its runtime has one"
             )
 
     @property
@@ -84,6 +104,23 @@ class Training:
             )
         try:
             with quiet_torch():
-                return {**programs, TRAINED: joint_program(program, self._args.trainable)}
+                joint = joint_program(program, self._args.trainable)
+                steps = self._steps(joint, programs)
+            return {**programs, TRAINED: joint, **steps}
         except ValueError as error:
             raise UsageError(f"--trainable: {error}") from None
+
+    def _steps(
+        self, joint: ExportedProgram, programs: dict[str, ExportedProgram]
+    ) -> dict[str, ExportedProgram]:
+        """The training step, if there is an optimizer. Raises `UsageError` where a method has its name."""
+        if self._optimizer is None:
+            return {}
+        from et_ir.frontend.training_step import training_step
+        from et_schema.training import STEP
+
+        if STEP in programs:
+            raise UsageError(
+                f"--optimizer: {self._args.model} has a method '{STEP}' already: give it another name"
+            )
+        return {STEP: training_step(joint, self._optimizer)}

@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 from et_ir.driver.observer import Observer, Observers
 from et_ir.driver.presets import preset
+from et_ir.targets.lookup import find_target
 from et_tools.compile_cache import chosen_store, lookups_json, print_lookups, print_statistics
 from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
@@ -119,6 +120,7 @@ def compile_program(
     executorch = executorch_config(args)
     quantization = Quantization(args, delegation.backend_ids if freestanding.target is None else ())
     training = Training(args)
+    training.check_target(find_target(executorch.target))
     edge = edge_config(args, delegation.kept_operators)
     try:
         stages = edge_stages(edge, delegation.preserving)

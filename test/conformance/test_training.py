@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,14 @@ from torch import Tensor, nn
 from training_on_stock import train_on_stock
 from training_programs import CASES, WithLoss, joint
 
-from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
+from et_ir import (
+    EdgeCompileConfig,
+    ExecutorchBackendConfig,
+    to_edge,
+    to_edge_transform_and_lower,
+    training_step,
+)
+from et_ir.backends.native import NativePartitioner
 from et_vm.training import get_sgd_optimizer, load_for_training
 
 OPTIONS: dict[str, Any] = {"lr": 0.05, "momentum": 0.9, "weight_decay": 1e-3, "nesterov": True}
@@ -182,3 +190,57 @@ def test_gradients_of_random_modules(seed: int) -> None:
     for name, value in loaded.named_gradients().items():
         assert_accurate(value, true[name], 8 * ROUNDINGS, scale=scale, what=name)
     assert loaded.named_gradients().keys() == true.keys()
+
+
+OPTIMIZERS: dict[str, Callable[[Iterable[Tensor]], torch.optim.Optimizer]] = {
+    "sgd:lr=0.05,momentum=0.9,dampening=0.1": lambda p: torch.optim.SGD(
+        p, lr=0.05, momentum=0.9, dampening=0.1
+    ),
+    "adam:lr=0.01": lambda p: torch.optim.Adam(p, lr=0.01),
+    "adamw:lr=0.01,amsgrad": lambda p: torch.optim.AdamW(p, lr=0.01, amsgrad=True),
+    "adagrad:lr=0.05": lambda p: torch.optim.Adagrad(p, lr=0.05),
+    "rmsprop:lr=0.01,momentum=0.5,centered": lambda p: torch.optim.RMSprop(
+        p, lr=0.01, momentum=0.5, centered=True
+    ),
+}
+STEPS = 20
+
+
+def parameters_after(
+    module: nn.Module, batches: list[tuple[Tensor, Tensor]], text: str, dtype: torch.dtype
+) -> dict[str, Tensor]:
+    """Those after steps of torch in an element type."""
+    trained = copy.deepcopy(module).to(dtype)
+    optimizer = OPTIMIZERS[text](trained.parameters())
+    for x, y in batches:
+        optimizer.zero_grad()
+        trained(x.to(dtype), y)[0].backward()
+        optimizer.step()
+    return {name: value.detach().double() for name, value in trained.named_parameters()}
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("text", OPTIMIZERS)
+def test_optimizers_in_the_program(text: str, native: bool) -> None:
+    """Beside double precision, no more than some times the error of torch; other methods see the parameters."""
+    case = CASES["mlp"]
+    module, program = case.program()
+    batches = [case.batch(seed) for seed in range(STEPS)]
+    exact, eager = (
+        parameters_after(module, batches, text, dtype) for dtype in (torch.float64, torch.float32)
+    )
+    edge = to_edge_transform_and_lower(
+        {"forward": program, "train_step": training_step(program, text)},
+        partitioner=[NativePartitioner()] if native else [],
+    )
+    buffer = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    trained = load_for_training(buffer, allow_native=native)
+    step = trained.program.load_method("train_step")
+    losses = [float(step.execute(list(batch))[0]) for batch in batches]
+    assert losses[0] == pytest.approx(float(module(*batches[0])[0].detach()), rel=1e-6)
+    trained.forward_backward("forward", list(batches[0]))
+    for name, value in trained.named_parameters().items():
+        scale = 2.0**-23 * max(1.0, float(exact[name].abs().max()))
+        allowed = 8 * (eager[name] - exact[name]).abs().max() + STEPS * scale
+        assert (torch.as_tensor(value).double() - exact[name]).abs().max() <= allowed, name
+    assert step.state["optimizer.step"] == STEPS
