@@ -43,6 +43,7 @@ API = (
                 "raise_program",
                 "with_loss",
                 "joint_program",
+                "training_step",
             ),
             "et_ir.driver.observer": ("Observer",),
         },
