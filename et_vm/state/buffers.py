@@ -100,7 +100,8 @@ class State(Mapping[str, Array]):
                 np.copyto(self._buffers[name].tensor.array, array)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all buffers to a `.safetensors` file, which is there completely or as it was.
+        """Write all buffers to a data file if the path ends with `.ptd`, else to a `.safetensors` file, which is there
+        completely or as it was, also after a loss of power.
 
         Raises ExecutorchError: AccessFailed for a path that cannot be written, NotSupported for an element type that
         the format lacks.
@@ -110,7 +111,7 @@ class State(Mapping[str, Array]):
         write_tensors(path, self.arrays())
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Set all buffers from a file that `save` has written.
+        """Set all buffers from a file that `save` has written, or from another of these kinds.
 
         Raises ExecutorchError(AccessFailed) for a file that cannot be read, InvalidFile for one that is malformed, and
         InputError for one that is of other state; nothing is changed then.

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from pathlib import Path
 
 import pytest
 import torch
+from training_programs import CASES
 
 from et_backends.xnnpack.compiler.partitioner import XnnpackPartitioner
-from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
+from et_ir import (
+    EdgeCompileConfig,
+    ExecutorchBackendConfig,
+    to_edge,
+    to_edge_transform_and_lower,
+    training_step,
+)
 from et_schema.errors import InvalidFile
 from et_tools.et_compile import main as compile_main
 from et_vm.load.data_files import DataFiles
 from et_vm.runtime import Runtime
+from et_vm.state.files import read_tensors, write_tensors
 
 with warnings.catch_warnings(action="ignore"):
     from executorch.exir import ExecutorchBackendConfig as StockConfig
@@ -132,3 +141,33 @@ def test_several_files(tmp_path: Path) -> None:
     files = DataFiles.load(tmp_path / "weights.ptd", tmp_path / "biases.ptd")
     ours = Runtime.get().load_program(output, external=files)
     torch.testing.assert_close(ours.load_method("forward").execute([X])[0], model(X))
+
+
+def test_checkpoints_of_both_runtimes(tmp_path: Path) -> None:
+    """What is trained here is computed with by a program of stock's compiler, and its weights are trained here."""
+    case = CASES["mlp"]
+    module, program = case.program()
+    x, y = case.batch(0)
+    names = ("forward", "train_step")
+    edge = to_edge(dict(zip(names, (program, training_step(program, "adam:lr=0.1")), strict=True)))
+    loaded = Runtime.get().load_program(edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer)
+    step = loaded.load_method("train_step")
+    for _ in range(5):
+        step.execute([x, y])
+    step.state.save(tmp_path / "trained.ptd")
+    trained = copy.deepcopy(module)
+    trained.load_state_dict({name: torch.as_tensor(step.state[name]) for name in module.state_dict()})
+    predicting = stock_to_edge(torch.export.export(module.net.eval(), (x,)))
+    stock = predicting.to_executorch(StockConfig(external_constants=True))
+    stock.save(str(tmp_path / "net.pte"))
+    stock.write_tensor_data_to_file(str(tmp_path))
+    [initial] = [path for path in tmp_path.glob("*.ptd") if path.name != "trained.ptd"]
+    weights = read_tensors(tmp_path / "trained.ptd")
+    write_tensors(tmp_path / "net.ptd", {name.removeprefix("net."): value for name, value in weights.items()})
+    found = StockRuntime.get().load_program(tmp_path / "net.pte", data_path=tmp_path / "net.ptd")
+    torch.testing.assert_close(found.load_method("forward").execute([x])[0], trained.net(x).detach())
+    # Stock's weights under the names of the training program.
+    for name, value in read_tensors(initial).items():
+        step.state[f"net.{name}"] = value
+    loss, *_ = loaded.load_method("forward").execute([x, y])
+    torch.testing.assert_close(torch.as_tensor(loss), module(x, y)[0].detach())

@@ -23,6 +23,7 @@ from et_ir import (
     training_step,
 )
 from et_ir.backends.native import NativePartitioner
+from et_vm.runtime import Runtime
 from et_vm.training import get_sgd_optimizer, load_for_training
 
 OPTIONS: dict[str, Any] = {"lr": 0.05, "momentum": 0.9, "weight_decay": 1e-3, "nesterov": True}
@@ -244,3 +245,26 @@ def test_optimizers_in_the_program(text: str, native: bool) -> None:
         allowed = 8 * (eager[name] - exact[name]).abs().max() + STEPS * scale
         assert (torch.as_tensor(value).double() - exact[name]).abs().max() <= allowed, name
     assert step.state["optimizer.step"] == STEPS
+
+
+def test_training_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+    """With the same bits as without a stop."""
+    case = CASES["mlp"]
+    _, program = case.program()
+    edge = to_edge({"train_step": training_step(program, "adamw:lr=0.01,amsgrad")})
+    buffer = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    batches = [list(case.batch(seed)) for seed in range(6)]
+    whole = Runtime.get().load_program(buffer).load_method("train_step")
+    for batch in batches:
+        whole.execute(batch)
+    first = Runtime.get().load_program(buffer).load_method("train_step")
+    for batch in batches[:3]:
+        first.execute(batch)
+    first.state.save(tmp_path / "state.ptd")
+    second = Runtime.get().load_program(buffer).load_method("train_step")
+    second.state.load(tmp_path / "state.ptd")
+    for batch in batches[3:]:
+        second.execute(batch)
+    assert list(second.state) == list(whole.state)
+    for name in whole.state:
+        assert second.state[name].tobytes() == whole.state[name].tobytes(), name

@@ -1,6 +1,9 @@
 """State through the API: read, set, reset, saved and loaded, and shared."""
 
 import json
+import subprocess
+import sys
+import time
 
 import ml_dtypes
 import numpy as np
@@ -10,8 +13,11 @@ from safetensors.numpy import load_file, save_file
 from support.vm_programs import Build, kernels, load
 
 from et_schema.errors import Error, ExecutorchError, InputError, InvalidFile
+from et_schema.flat_tensor import FlatTensor, NamedData, TensorLayout
+from et_schema.ptd import open_ptd, serialize_ptd
 from et_schema.scalar_type import ScalarType
 from et_vm.program import Program
+from et_vm.state.files import read_tensors
 
 
 def counters():
@@ -160,11 +166,12 @@ class TestErrors:
 
 
 class TestFiles:
-    def test_there_and_back(self, tmp_path):
+    @pytest.mark.parametrize("name", ["s.safetensors", "s.ptd"])
+    def test_there_and_back(self, name, tmp_path):
         first, second = load(counters()), load(counters())
         first.execute()
-        first.state.save(tmp_path / "s.safetensors")
-        second.state.load(tmp_path / "s.safetensors")
+        first.state.save(tmp_path / name)
+        second.state.load(tmp_path / name)
         assert [output.tolist() for output in second.execute()] == [[7, 8], [2, 2]]
 
     @pytest.mark.parametrize(
@@ -174,14 +181,47 @@ class TestFiles:
             ScalarType.HALF, ScalarType.BFLOAT16, ScalarType.FLOAT, ScalarType.DOUBLE, ScalarType.COMPLEXFLOAT,
         ],
     )  # fmt: skip
-    def test_types(self, dtype, tmp_path):
+    @pytest.mark.parametrize("name", ["s.safetensors", "s.ptd"])
+    def test_types(self, dtype, name, tmp_path):
         state = buffer(dtype, 2, 3)
         given = np.array([[0, 1, 1], [1, 0, 1]]).astype(state["s"].dtype)
         state["s"] = given
-        state.save(tmp_path / "s.safetensors")
+        state.save(tmp_path / name)
         state.reset()
-        state.load(tmp_path / "s.safetensors")
+        state.load(tmp_path / name)
         assert (state["s"] == given).all()
+
+    def test_data_files_of_others(self, tmp_path):
+        """Orders of dimensions, segments with more bytes, data that is no tensor; the same bytes each time."""
+        layout = TensorLayout(ScalarType.FLOAT, [2, 3], bytes([1, 0]))
+        names = [NamedData("s", 0, layout), NamedData("notes", 1)]
+        stored = np.arange(6, dtype="f4")
+        content = serialize_ptd(FlatTensor(named_data=names), [[stored.tobytes() + b"more"], [b"text"]])
+        (tmp_path / "other.ptd").write_bytes(content)
+        state = buffer(ScalarType.FLOAT, 2, 3)
+        state.load(tmp_path / "other.ptd")
+        assert state["s"].tolist() == stored.reshape(3, 2).T.tolist()
+        for name in ("one.ptd", "two.ptd"):
+            state.save(tmp_path / name)
+        assert (tmp_path / "one.ptd").read_bytes() == (tmp_path / "two.ptd").read_bytes()
+        [entry] = open_ptd(tmp_path / "one.ptd").tensors.named_data
+        assert entry == NamedData("s", 0, TensorLayout(ScalarType.FLOAT, [2, 3], bytes([0, 1])))
+
+    @pytest.mark.parametrize(
+        ("layout", "message"),
+        [
+            (TensorLayout(ScalarType.FLOAT, [2, 3], bytes([0, 1])), "a tensor of 24 bytes in a segment of 4"),
+            (TensorLayout(ScalarType.FLOAT, [1] * 65, bytes(range(65))), "a tensor of FLOAT"),
+            (TensorLayout(ScalarType.BOOL, [4], bytes([0])), "bools with bytes other than 0 and 1"),
+        ],
+    )
+    def test_data_files_that_make_no_sense(self, layout, message, tmp_path):
+        path = tmp_path / "s.ptd"
+        path.write_bytes(serialize_ptd(FlatTensor(named_data=[NamedData("s", 0, layout)]), [[b"\1\2\1\1"]]))
+        with pytest.raises(InvalidFile, match=message) as caught:
+            buffer(ScalarType.FLOAT, 1).load(path)
+        assert caught.value.code == Error.InvalidExternalData
+        assert str(caught.value.where).startswith(str(path))
 
     def test_the_library_reads_and_writes_them(self, tmp_path):
         state = load(counters()).state
@@ -191,6 +231,29 @@ class TestFiles:
         save_file({"zero": np.array([3, 4]), "five": np.array([1, 2])}, tmp_path / "theirs.safetensors")
         state.load(tmp_path / "theirs.safetensors")
         assert values(state) == {"five": [1, 2], "zero": [3, 4]}
+
+    def test_interrupted_writes(self, tmp_path):
+        """A process that is killed while it saves leaves the old state or the new one."""
+        path = tmp_path / "s.ptd"
+        load(counters()).state.save(path)
+        old = path.read_bytes()
+        script = (
+            "import sys, numpy as np; from et_vm.state.files import write_tensors\n"
+            "tensors = {'five': np.full(2, 7), 'zero': np.zeros(2, int), 'large': np.ones(1 << 20)}\n"
+            "print('ready', flush=True)\n"
+            "while True: write_tensors(sys.argv[1], tensors)\n"
+        )
+        found = set()
+        for delay in (0.0, 0.005, 0.02, 0.05):
+            path.write_bytes(old)
+            with subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE) as process:
+                assert process.stdout.readline() == b"ready\n"
+                time.sleep(delay)
+                process.kill()
+            names = tuple(read_tensors(path))
+            assert names in (("five", "zero"), ("five", "zero", "large"))
+            found.add(names)
+        assert len(found) <= 2
 
     def test_a_type_that_files_lack(self, tmp_path):
         with pytest.raises(ExecutorchError) as caught:
