@@ -149,6 +149,56 @@ def generate_options(parser: CommandParser) -> None:
     _add(parser, "--native", "--threads")
 
 
+def train_options(parser: CommandParser) -> None:
+    """Add the options of `et-vm train`."""
+    add = parser.add_argument
+    add(
+        "--data",
+        required=True,
+        metavar="FILE.npz",
+        help="samples: an array for each input, named like the inputs or in their order, with a sample in each row",
+    )
+    add(
+        "--save",
+        required=True,
+        metavar="FILE",
+        help="write the state, after each epoch and on Ctrl-C: .ptd or .safetensors",
+    )
+    add("--method", metavar="NAME", help="the training step (default: train_step)")
+    add("--epochs", type=positive_number, default=1, metavar="N", help="passes over the samples (default: 1)")
+    add(
+        "--batch",
+        type=positive_number,
+        metavar="N",
+        help="samples of a step (default: those that the method takes); an incomplete batch is left out",
+    )
+    add("--lr", type=float, metavar="RATE", help="learning rate, of a program compiled with lr=input")
+    add(
+        "--validate",
+        metavar="FILE.npz",
+        help="samples whose loss the method forward computes after each epoch",
+    )
+    add(
+        "--patience",
+        type=positive_number,
+        metavar="N",
+        help="stop after N epochs without a lower loss of --validate, and keep the state of the lowest",
+    )
+    add("--resume", metavar="FILE", help="begin with a state that --save has written")
+    add("--seed", type=int, default=0, metavar="N", help="of the order of the samples (default: 0)")
+    _add(
+        parser,
+        "--kernels",
+        "--load",
+        "--native",
+        "--threads",
+        "--poison",
+        "--memory-limit",
+        "--work-limit",
+        "--json",
+    )
+
+
 def debug_options(parser: CommandParser) -> None:
     """Add the options of `et-vm debug`."""
     _add(parser, "--method", "--input")

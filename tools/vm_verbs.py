@@ -42,6 +42,15 @@ examples:
   et-vm profile --etdump run.etdp --etrecord net.etrecord --debug-buffer run.bin --gap MSE    and numeric gaps
 """
 
+TRAIN = """et-vm train: train a program that et-compile --train --optimizer has made.
+
+examples:
+  et-vm train net.pte --data train.npz --save out.ptd                one epoch
+  et-vm train net.pte --data train.npz --save out.ptd --epochs 3 --validate val.npz     with the loss of other samples
+  et-vm train net.pte --data train.npz --save out.ptd --epochs 99 --validate val.npz --patience 3    until it rises
+  et-vm train net.pte --data train.npz --save out.ptd --resume out.ptd                  go on
+"""
+
 INFO = """et-vm info: describe a program.
 
 examples:
@@ -224,6 +233,14 @@ VERBS: Final = (
         DEBUG,
         options.debug_options,
         "et_tools.vm_debug:debug_file",
+    ),
+    Verb(
+        "train",
+        "train a program with an optimizer",
+        TRAIN,
+        options.train_options,
+        "et_tools.vm_train:train_file",
+        other_names=("fit", "finetune"),
     ),
     Verb(
         "profile",

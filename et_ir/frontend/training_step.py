@@ -65,9 +65,13 @@ class _Builder:
         self._kind = OPTIMIZERS[optimizer.name]
         self._options: dict[str, Any] = {**self._kind.options, **optimizer.options}
         self._module: GraphModule = copy.deepcopy(joint.graph_module)
-        # The copy may have other names.
-        copies = zip(joint.graph_module.graph.nodes, self._module.graph.nodes, strict=True)
-        self._nodes: dict[str, Node] = {node.name: copied for node, copied in copies}
+        self._nodes: dict[str, Node] = {}
+        for node, copied in zip(joint.graph_module.graph.nodes, self._module.graph.nodes, strict=True):
+            self._nodes[node.name] = copied
+            if (
+                node.op == "placeholder"
+            ):  # names of inputs, which copies change if Python has a function of that name
+                copied.name, copied.target = node.name, node.target
         names = joint.graph_signature.inputs_to_parameters
         parameters = {target: self._nodes[name] for name, target in names.items()}
         self._parameters = {target: parameters[target] for target in gradients}

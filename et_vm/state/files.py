@@ -1,4 +1,4 @@
-"""State of methods as named tensors in `.safetensors` files, or in data files (`.ptd`).
+"""State of methods in files: named tensors, as `.safetensors` or `.ptd`.
 
 The first are after the description of the format at https://github.com/huggingface/safetensors: eight bytes with the
 length of a header, the header in JSON, which says type, shape and bytes of each tensor, and the bytes, without gaps.

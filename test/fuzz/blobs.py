@@ -13,7 +13,8 @@ from support import vulkan_graphs
 from support.random_delegates import random_coreml, random_tosa
 from support.random_xnnpack import random_xnnpack
 
-from et_backends.coreml.format.blob import read_coreml, serialize_coreml
+from et_backends.coreml.compiler.serialization import serialize_coreml
+from et_backends.coreml.format.blob import read_coreml
 from et_backends.coreml.format.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
 from et_backends.coreml.runtime.backend import CoremlRuntime
 from et_backends.tosa.format.blob import read_tosa, serialize_tosa

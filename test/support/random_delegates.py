@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from et_backends.coreml.format.blob import serialize_coreml
+from et_backends.coreml.compiler.serialization import serialize_coreml
 from et_backends.coreml.format.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
 from et_backends.coreml.runtime.program import MAKERS
 from et_backends.coreml.runtime.sites import DTYPES, Site

@@ -9,9 +9,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from et_backends.coreml.compiler.rules import RULES
+from et_backends.coreml.compiler.serialization import serialize_coreml
 from et_backends.coreml.compiler.shared_models import share_models
 from et_backends.coreml.compiler.translation import Translation
-from et_backends.coreml.format.blob import BACKEND, read_coreml, serialize_coreml
+from et_backends.coreml.format.blob import BACKEND, read_coreml
 from et_backends.coreml.format.mil import MilTypeName
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult

@@ -12,12 +12,8 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
-from et_backends.coreml.format.blob import (
-    CoremlReference,
-    read_coreml,
-    serialize_reference,
-    serialize_shared,
-)
+from et_backends.coreml.compiler.serialization import serialize_reference, serialize_shared
+from et_backends.coreml.format.blob import CoremlReference, read_coreml
 from et_backends.coreml.format.mil import MilProgram
 from et_ir.data import Blob
 from et_ir.delegation.details import PreprocessResult

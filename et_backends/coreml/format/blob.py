@@ -13,17 +13,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any, Final, cast
-from uuid import UUID
 
 from et_backends.coreml.format.mil import (
     MilProgram,
-    Weights,
     read_functions,
     read_model,
-    serialize_functions,
-    serialize_model,
 )
 from et_schema.delegate_blobs import BlobWrites
 from et_schema.errors import Error, InvalidFile
@@ -31,27 +26,30 @@ from et_schema.wording import data_file
 
 __all__ = [
     "BACKEND",
+    "METADATA",
+    "MODEL",
+    "PACKAGE",
+    "REFERENCE",
+    "ROOT",
+    "WEIGHTS",
     "CoremlModel",
     "CoremlReference",
     "check_coreml",
     "coreml_writes",
     "read_coreml",
     "reference_of",
-    "serialize_coreml",
-    "serialize_reference",
-    "serialize_shared",
 ]
 
 BACKEND: Final = "CoreMLBackend"
 """The backend id of blobs in this format."""
 
-_ROOT: Final = "lowered_module"
-_PACKAGE: Final = "model.mlpackage"
-_DATA: Final = f"{_PACKAGE}/Data/com.apple.CoreML"
-_MODEL: Final = f"{_DATA}/model.mlmodel"
-_WEIGHTS: Final = f"{_DATA}/weights/weight.bin"
-_METADATA: Final = "metadata.json"
-_REFERENCE: Final = b"CMJR"
+ROOT: Final = "lowered_module"
+PACKAGE: Final = "model.mlpackage"
+DATA: Final = f"{PACKAGE}/Data/com.apple.CoreML"
+MODEL: Final = f"{DATA}/model.mlmodel"
+WEIGHTS: Final = f"{DATA}/weights/weight.bin"
+METADATA: Final = "metadata.json"
+REFERENCE: Final = b"CMJR"
 _COMPILED: Final = "model.mlmodelc"
 _MOST_NODES: Final = 1000
 
@@ -77,74 +75,12 @@ class CoremlReference:
     function: str
 
 
-def serialize_coreml(program: MilProgram) -> bytes:
-    """The blob of a program, which is deterministic: identifiers are digests of the program."""
-    weights = Weights()
-    model = serialize_model(program, weights)
-    names = {"inputNames": [name for name, _ in program.inputs], "outputNames": list(program.outputs)}
-    return _package(model, weights.file(), names)[1]
-
-
-def serialize_shared(programs: Mapping[str, MilProgram]) -> tuple[str, bytes]:
-    """The identifier and the blob of a model with the programs of several methods, whose equal weights are stored
-    once. The identifier depends on the content alone.
-    """
-    weights = Weights()
-    model = serialize_functions(programs, weights)
-    methods = {
-        method: {"inputNames": [name for name, _ in program.inputs], "outputNames": list(program.outputs)}
-        for method, program in programs.items()
-    }
-    return _package(model, weights.file(), {"methods": methods})
-
-
-def serialize_reference(reference: CoremlReference) -> bytes:
-    """The blob of a method whose model is elsewhere in the program."""
-    content = {"version": 1, "key": reference.key, "functionName": reference.function}
-    return _REFERENCE + json.dumps(content).encode()
-
-
-def _package(model: bytes, weights: bytes, names: Mapping[str, object]) -> tuple[str, bytes]:
-    """The identifier and the blob of a model, whose metadata have the `names` of arguments."""
-    digest = sha256(model + sha256(weights).digest())
-    root, data = (str(UUID(bytes=digest.digest()[at : at + 16])) for at in (0, 16))
-    identifier = f"executorch_{root}"
-    author = "com.apple.CoreML"
-    manifest = {
-        "fileFormatVersion": "1.0.0",
-        "itemInfoEntries": {
-            root: {
-                "author": author,
-                "description": "CoreML Model Specification",
-                "name": "model.mlmodel",
-                "path": f"{author}/model.mlmodel",
-            },
-            data: {
-                "author": author,
-                "description": "CoreML Model Weights",
-                "name": "weights",
-                "path": f"{author}/weights",
-            },
-        },
-        "rootModelIdentifier": root,
-    }
-    blob = _flatten(
-        {
-            _METADATA: json.dumps({**names, "identifier": identifier}).encode(),
-            f"{_PACKAGE}/Manifest.json": json.dumps(manifest).encode(),
-            _MODEL: model,
-            _WEIGHTS: weights,
-        }
-    )
-    return identifier, blob
-
-
 def reference_of(blob: bytes | memoryview) -> CoremlReference | None:
     """The reference that a blob is, None for one with a model. Raises `InvalidFile(DelegateInvalidCompatibility)`."""
-    if bytes(blob[: len(_REFERENCE)]) != _REFERENCE:
+    if bytes(blob[: len(REFERENCE)]) != REFERENCE:
         return None
     try:
-        content: object = json.loads(bytes(blob[len(_REFERENCE) :]))
+        content: object = json.loads(bytes(blob[len(REFERENCE) :]))
     except (ValueError, RecursionError) as error:
         raise InvalidFile(
             f"the reference to a model is no JSON: {error}", code=Error.DelegateInvalidCompatibility
@@ -199,64 +135,31 @@ def coreml_writes(blob: memoryview, named: Mapping[str, memoryview]) -> BlobWrit
     return BlobWrites(len(read_coreml(blob, named).outputs))
 
 
-def _flatten(contents: Mapping[str, bytes]) -> bytes:
-    nodes: list[dict[str, Any]] = []
-    position = 0
-
-    def add(name: str, files: Mapping[str, bytes]) -> int:
-        nonlocal position
-        children: dict[str, int] = {}
-        for child in dict.fromkeys(path.split("/", 1)[0] for path in files):
-            if child in files:
-                size = len(files[child])
-                nodes.append(_node(child, 0, {}, position, size))
-                position += size
-                children[child] = len(nodes) - 1
-            else:
-                inner = {
-                    path.split("/", 1)[1]: data
-                    for path, data in files.items()
-                    if path.startswith(f"{child}/")
-                }
-                children[child] = add(child, inner)
-        nodes.append(_node(name, 1, children, 0, 0))
-        return len(nodes) - 1
-
-    add(_ROOT, contents)
-    tree = json.dumps({"nodes": nodes}, separators=(",", ":")).encode()
-    return b"".join([*contents.values(), tree[::-1]])
-
-
-def _node(name: str, kind: int, children: Mapping[str, int], offset: int, size: int) -> dict[str, Any]:
-    region = {"offset": offset, "size": size}
-    return {"children": children, "dataRegion": region, "kind": kind, "name": name}
-
-
 def _read(blob: memoryview, function: str | None) -> CoremlModel:
     """The model of a blob, of one that methods share the part that is a `function`."""
     files = _files(blob)
     if any(path.startswith(_COMPILED) for path in files):
         raise InvalidFile("the model was compiled on a Mac; only packages can be read", where=_COMPILED)
-    for path in (_METADATA, _MODEL):
+    for path in (METADATA, MODEL):
         if path not in files:
             raise InvalidFile("the file is missing", where=path)
     try:
-        metadata: object = json.loads(bytes(files[_METADATA]))
+        metadata: object = json.loads(bytes(files[METADATA]))
     except (ValueError, RecursionError) as error:
-        raise InvalidFile(f"no JSON: {error}", where=_METADATA) from error
+        raise InvalidFile(f"no JSON: {error}", where=METADATA) from error
     described = metadata if function is None else _member(_member(metadata, "methods"), function)
     names = [_names(described, key) for key in ("inputNames", "outputNames")]
-    weights = files.get(_WEIGHTS, memoryview(b""))
+    weights = files.get(WEIGHTS, memoryview(b""))
     try:
         if function is None:
-            program = read_model(files[_MODEL], weights)
+            program = read_model(files[MODEL], weights)
         else:
-            program = read_functions(files[_MODEL], weights, only=function)[function]
+            program = read_functions(files[MODEL], weights, only=function)[function]
     except InvalidFile as error:
-        error.nest(_MODEL)
+        error.nest(MODEL)
         raise
     if sorted(names[0]) != sorted(name for name, _ in program.inputs) or set(names[1]) - set(program.outputs):
-        raise InvalidFile("the names of inputs and outputs are not those of the model", where=_METADATA)
+        raise InvalidFile("the names of inputs and outputs are not those of the model", where=METADATA)
     identifier = cast("dict[str, object]", metadata).get("identifier", "")
     return CoremlModel(program, names[0], names[1], str(identifier))
 
@@ -264,14 +167,14 @@ def _read(blob: memoryview, function: str | None) -> CoremlModel:
 def _member(metadata: object, name: str) -> object:
     found = cast("dict[str, object]", metadata).get(name) if isinstance(metadata, dict) else None
     if found is None:
-        raise InvalidFile(f"there is no {name}", where=_METADATA)
+        raise InvalidFile(f"there is no {name}", where=METADATA)
     return found
 
 
 def _names(metadata: object, key: str) -> tuple[str, ...]:
     found = cast("dict[str, object]", metadata).get(key) if isinstance(metadata, dict) else None
     if not isinstance(found, list) or not all(isinstance(one, str) for one in cast("list[object]", found)):
-        raise InvalidFile(f"{key} is not a list of names", where=_METADATA)
+        raise InvalidFile(f"{key} is not a list of names", where=METADATA)
     return tuple(cast("list[str]", found))
 
 

@@ -16,29 +16,26 @@ from math import prod
 from typing import Final
 
 from et_backends.coreml.format.protobuf import (
-    bytes_field,
     fields,
     numbers,
-    packed_field,
     text,
-    text_field,
-    varint_field,
 )
 from et_schema.errors import InvalidFile
 
 __all__ = [
+    "BLOB_TYPES",
     "ITEM_BYTES",
+    "MAIN",
     "OPSETS",
+    "RECORD",
+    "SENTINEL",
     "MilOperation",
     "MilProgram",
     "MilType",
     "MilTypeName",
     "MilValue",
-    "Weights",
     "read_functions",
     "read_model",
-    "serialize_functions",
-    "serialize_model",
 ]
 
 
@@ -67,14 +64,8 @@ ITEM_BYTES: Final = {
 OPSETS: Final = {"CoreML5": 6, "CoreML6": 7, "CoreML7": 8, "CoreML8": 9}
 """Sets of operations, each with the version of files that have it: of iOS 15 to 18."""
 
-_FEATURES: Final = {
-    MilTypeName.FLOAT16: 65552,
-    MilTypeName.FLOAT32: 65568,
-    MilTypeName.INT32: 131104,
-}
-"""Element types that inputs and outputs can have, with their numbers in descriptions."""
 
-_BLOB_TYPES: Final = {
+BLOB_TYPES: Final = {
     MilTypeName.FLOAT16: 1,
     MilTypeName.FLOAT32: 2,
     MilTypeName.UINT8: 3,
@@ -82,16 +73,11 @@ _BLOB_TYPES: Final = {
 }
 """Element types of a weight file, with their numbers there."""
 
-_WEIGHTS_PATH: Final = "@model_path/weights/weight.bin"
-_HEADER: Final = struct.Struct("<II56x")
-_RECORD: Final = struct.Struct("<IIQQ40x")
-_SENTINEL: Final = 0xDEADBEEF
-_STORED_ELEMENTS: Final = 10
-"""Constants of so many elements are stored in the weight file."""
+RECORD: Final = struct.Struct("<IIQQ40x")
+"""Of a weight file, in front of elements: sentinel, number of the type, bytes, and where the elements begin."""
+SENTINEL: Final = 0xDEADBEEF
 _MAX_RANK: Final = 5
 MAIN: Final = "main"
-_FUNCTIONS_VERSION: Final = 9
-"""Version of files that may have several functions: of iOS 18."""
 
 
 @dataclass(frozen=True)
@@ -152,165 +138,8 @@ class MilProgram:
     def weights(self) -> Iterator[tuple[str, MilValue]]:
         """Constant tensors by name, of the types that a weight file has: others are parameters of operations."""
         for op in self.operations:
-            if op.value is not None and op.value.type.shape and op.value.type.name in _BLOB_TYPES:
+            if op.value is not None and op.value.type.shape and op.value.type.name in BLOB_TYPES:
                 yield op.outputs[0][0], op.value
-
-
-class Weights:
-    """The file of weights under construction: records of 64 bytes, each followed by elements.
-
-    Elements that are equal are stored once.
-    """
-
-    def __init__(self) -> None:
-        self._parts: list[bytes | memoryview] = []
-        self._size = _HEADER.size
-        self._count = 0
-        self._places: dict[tuple[int, bytes], int] = {}
-
-    def place(self, value: MilValue) -> int:
-        """Add elements; returns the byte of their record."""
-        from hashlib import sha256
-
-        kind = _BLOB_TYPES[value.type.name]
-        key = kind, sha256(value.data).digest()
-        if key not in self._places:
-            at = self._places[key] = self._size
-            length = len(value.data)
-            padding = b"\0" * (-length % 64)
-            self._parts += [_RECORD.pack(_SENTINEL, kind, length, at + _RECORD.size), value.data, padding]
-            self._size += _RECORD.size + length + len(padding)
-            self._count += 1
-        return self._places[key]
-
-    def file(self) -> bytes:
-        """The bytes of the file."""
-        return b"".join([_HEADER.pack(self._count, 2), *self._parts])
-
-
-# Writing
-
-
-def serialize_model(program: MilProgram, weights: Weights) -> bytes:
-    """The bytes of the file `model.mlmodel`; large constants are added to `weights`."""
-    types = program.types()
-    description = b"".join(
-        [
-            *(bytes_field(1, _feature(name, type)) for name, type in program.inputs),
-            *(bytes_field(10, _feature(name, types[name])) for name in program.outputs),
-            _user_defined(program.metadata),
-        ]
-    )
-    return _model(OPSETS[program.opset], description, {MAIN: _serialized_function(program, weights)})
-
-
-def serialize_functions(programs: Mapping[str, MilProgram], weights: Weights) -> bytes:
-    """The bytes of the file `model.mlmodel` with several functions, by name. The first is the one that runs where none
-    is named; its metadata are the model's.
-    """
-    descriptions: list[bytes] = []
-    for name, program in programs.items():
-        types = program.types()
-        descriptions.append(
-            b"".join(
-                [
-                    text_field(1, name),
-                    *(bytes_field(2, _feature(one, type)) for one, type in program.inputs),
-                    *(bytes_field(3, _feature(one, types[one])) for one in program.outputs),
-                ]
-            )
-        )
-    first = next(iter(programs))
-    description = b"".join(
-        [
-            *(bytes_field(20, one) for one in descriptions),
-            text_field(21, first),
-            _user_defined(programs[first].metadata),
-        ]
-    )
-    functions = {name: _serialized_function(program, weights) for name, program in programs.items()}
-    return _model(_FUNCTIONS_VERSION, description, functions)
-
-
-def _user_defined(metadata: Mapping[str, str]) -> bytes:
-    entries = (bytes_field(100, _entry(*map(str.encode, item))) for item in metadata.items())
-    return bytes_field(100, b"".join(entries))
-
-
-def _model(version: int, description: bytes, functions: Mapping[str, bytes]) -> bytes:
-    made = (bytes_field(2, _entry(name.encode(), function)) for name, function in functions.items())
-    program = varint_field(1, 1) + b"".join(made)
-    return b"".join([varint_field(1, version), bytes_field(2, description), bytes_field(502, program)])
-
-
-def _serialized_function(program: MilProgram, weights: Weights) -> bytes:
-    block = b"".join(
-        [
-            *(text_field(2, name) for name in program.outputs),
-            *(bytes_field(3, _operation(op, weights)) for op in program.operations),
-        ]
-    )
-    return b"".join(
-        [
-            *(bytes_field(1, _named_type(name, type)) for name, type in program.inputs),
-            text_field(2, program.opset),
-            bytes_field(3, _entry(program.opset.encode(), block)),
-        ]
-    )
-
-
-def _entry(key: bytes, value: bytes) -> bytes:
-    return bytes_field(1, key) + bytes_field(2, value)
-
-
-def _feature(name: str, type: MilType) -> bytes:
-    array = packed_field(1, type.shape) + varint_field(2, _FEATURES[type.name])
-    return text_field(1, name) + bytes_field(3, bytes_field(5, array))
-
-
-def _type(type: MilType) -> bytes:
-    sizes = (bytes_field(3, bytes_field(1, varint_field(1, size))) for size in type.shape)
-    rank = varint_field(2, len(type.shape)) if type.shape else b""
-    return bytes_field(1, b"".join([varint_field(1, type.name), rank, *sizes]))
-
-
-def _named_type(name: str, type: MilType) -> bytes:
-    return text_field(1, name) + bytes_field(2, _type(type))
-
-
-def _operation(op: MilOperation, weights: Weights) -> bytes:
-    parts = [text_field(1, op.type)]
-    for parameter, names in op.inputs.items():
-        bound = b"".join(bytes_field(1, text_field(1, name)) for name in names)
-        parts.append(bytes_field(2, _entry(parameter.encode(), bound)))
-    parts += [bytes_field(3, _named_type(name, type)) for name, type in op.outputs]
-    name = MilValue(MilType(MilTypeName.STRING), strings=(op.outputs[0][0],))
-    parts.append(bytes_field(5, _entry(b"name", _value(name, None))))
-    if op.value is not None:
-        parts.append(bytes_field(5, _entry(b"val", _value(op.value, weights))))
-    return b"".join(parts)
-
-
-def _value(value: MilValue, weights: Weights | None) -> bytes:
-    type = value.type
-    head = bytes_field(2, _type(type))
-    if weights is not None and prod(type.shape) >= _STORED_ELEMENTS and type.name in _BLOB_TYPES:
-        stored = text_field(1, _WEIGHTS_PATH) + varint_field(2, weights.place(value))
-        return head + bytes_field(5, stored)
-    if type.name is MilTypeName.STRING:
-        tensor = bytes_field(4, b"".join(text_field(1, one) for one in value.strings))
-    elif type.name is MilTypeName.FLOAT32:
-        tensor = bytes_field(1, bytes_field(1, value.data))
-    elif type.name is MilTypeName.INT32:
-        tensor = bytes_field(2, packed_field(1, memoryview(bytes(value.data)).cast("i")))
-    elif type.name is MilTypeName.BOOL:
-        tensor = bytes_field(3, packed_field(1, memoryview(bytes(value.data))))
-    else:
-        tensor = bytes_field(7, bytes_field(1, value.data))
-    return head + bytes_field(3, bytes_field(1, tensor))
-
-
-# Reading
 
 
 def read_model(model: memoryview, weights: memoryview) -> MilProgram:
@@ -528,10 +357,10 @@ def _read_value(message: memoryview, weights: memoryview) -> MilValue:
 
 
 def _stored(at: int | memoryview, type: MilType, weights: memoryview) -> memoryview:
-    if not isinstance(at, int) or at + _RECORD.size > len(weights):
+    if not isinstance(at, int) or at + RECORD.size > len(weights):
         raise InvalidFile(f"no record is at byte {at} of {len(weights):,} in the file of weights")
-    sentinel, kind, length, start = _RECORD.unpack_from(weights, at)
-    if sentinel != _SENTINEL or _BLOB_TYPES.get(type.name) != kind or length != type.nbytes:
+    sentinel, kind, length, start = RECORD.unpack_from(weights, at)
+    if sentinel != SENTINEL or BLOB_TYPES.get(type.name) != kind or length != type.nbytes:
         raise InvalidFile(f"the record at byte {at:,} of the file of weights is not of {type}")
     if start + length > len(weights):
         raise InvalidFile(f"{length:,} bytes at {start:,} of {len(weights):,} in the file of weights")

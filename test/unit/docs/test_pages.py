@@ -65,6 +65,7 @@ COMMANDS = (
             "run",
             "generate",
             "debug",
+            "train",
             "profile",
             "info",
             "report",

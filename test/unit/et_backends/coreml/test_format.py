@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import pytest
 
+from et_backends.coreml.compiler.serialization import Weights, serialize_coreml
 from et_backends.coreml.format import protobuf
-from et_backends.coreml.format.blob import read_coreml, serialize_coreml
-from et_backends.coreml.format.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue, Weights
+from et_backends.coreml.format.blob import read_coreml
+from et_backends.coreml.format.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
 from et_schema.errors import Error, InvalidFile
 
 F32, I32, BOOL, STRING = MilTypeName.FLOAT32, MilTypeName.INT32, MilTypeName.BOOL, MilTypeName.STRING

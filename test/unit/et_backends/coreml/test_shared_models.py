@@ -9,12 +9,8 @@ import torch
 from torch import nn
 
 from et_backends.coreml.compiler.partitioner import CoreMLPartitioner
-from et_backends.coreml.format.blob import (
-    CoremlReference,
-    read_coreml,
-    reference_of,
-    serialize_reference,
-)
+from et_backends.coreml.compiler.serialization import serialize_reference
+from et_backends.coreml.format.blob import CoremlReference, read_coreml, reference_of
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_schema.errors import InvalidFile
 from et_schema.pte import PteFile, read_pte
