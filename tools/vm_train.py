@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -118,7 +118,6 @@ class _Training:
         self._args, self._step, self._fixed, self._data = args, step, fixed, data
         self._validation = validation
         self._losses: list[float] = []
-        self._saved: Mapping[str, Any] | None = None
 
     def run(self) -> list[Epoch]:
         """All epochs, or those until Ctrl-C, or until validation has not improved for as many as `--patience` says."""
@@ -136,8 +135,9 @@ class _Training:
                 found.append(epoch)
                 if not args.json:
                     print(epoch.line(args.epochs), flush=True)
-                improved = epoch.validation is None or epoch.validation < best
-                best, since = (epoch.validation or best, 0) if improved else (best, since + 1)
+                reached = -math.inf if epoch.validation is None else epoch.validation
+                improved = epoch.validation is None or reached < best
+                best, since = (reached, 0) if improved else (best, since + 1)
                 if improved or args.patience is None:
                     self._save()
                 if args.patience is not None and since >= args.patience:
