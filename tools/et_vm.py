@@ -7,6 +7,7 @@ examples:
   et-vm run model.pte --poison                       overwrite dead memory while running
   et-vm generate model.pte --prompt 'Once upon'       continue a text with a language model
   et-vm debug model.pte                              step through the instructions, forward and back
+  et-vm train model.pte --data x.npz --save s.ptd    train a program that has an optimizer
   et-vm profile model.pte                            time of each instruction
   et-vm info model.pte                               methods, operators, memory, weights
   et-vm report model.pte -o report.html              a page: graph, memory, weights
@@ -32,8 +33,7 @@ __all__ = ["main"]
 
 
 def _parser() -> CommandParser:
-    names = ",".join(verb.name for verb in VERBS)
-    parser = CommandParser("et-vm", f"et-vm {{{names}}} [options]", __doc__ or "")
+    parser = CommandParser("et-vm", "et-vm VERB [options]", __doc__ or "")
     parser.add_version()
     add_verbs(parser)
     return parser

@@ -158,7 +158,7 @@ class _Training:
         start = time.perf_counter()
         batches = self._data.batches(order)
         for _ in progress(range(self._data.steps), f"epoch {number}"):
-            loss = float(np.asarray(self._step.execute([*next(batches), *self._fixed])[0]))
+            loss = _loss(self._step.execute([*next(batches), *self._fixed]))
             if not math.isfinite(loss):
                 raise UsageError(
                     f"the loss of step {len(self._losses) + 1} is {loss}: choose a lower learning rate, or "
@@ -177,14 +177,22 @@ class _Training:
             return None
         method, held = self._validation
         before = method.state.arrays()
-        losses = [
-            float(np.asarray(method.execute(batch)[0])) for batch in held.batches(np.arange(held.count))
-        ]
+        losses = [_loss(method.execute(batch)) for batch in held.batches(np.arange(held.count))]
         method.state.restore(before)
         return sum(losses) / len(losses)
 
     def _save(self) -> None:
         self._step.state.save(self._args.save)
+
+
+def _loss(outputs: Sequence[Any]) -> float:
+    """The first output. Raises UsageError if it is not one number."""
+    first = np.asarray(outputs[0] if outputs else [])
+    if first.size != 1 or first.dtype.kind not in "fiu":
+        raise UsageError(
+            f"the first output is no loss: {first.dtype.name} {list(first.shape)}, expected one number"
+        )
+    return float(first.reshape(()))
 
 
 def curve(losses: Sequence[float]) -> str:

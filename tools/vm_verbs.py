@@ -45,10 +45,9 @@ examples:
 TRAIN = """et-vm train: train a program that et-compile --train --optimizer has made.
 
 examples:
-  et-vm train net.pte --data train.npz --save out.ptd                one epoch
-  et-vm train net.pte --data train.npz --save out.ptd --epochs 3 --validate val.npz     with the loss of other samples
-  et-vm train net.pte --data train.npz --save out.ptd --epochs 99 --validate val.npz --patience 3    until it rises
-  et-vm train net.pte --data train.npz --save out.ptd --resume out.ptd                  go on
+  et-vm train net.pte --data train.npz --save out.ptd                       one epoch
+  et-vm train net.pte --data train.npz --save out.ptd --validate val.npz    with the loss of other samples
+  et-vm train net.pte --data train.npz --save out.ptd --resume out.ptd      go on
 """
 
 INFO = """et-vm info: describe a program.

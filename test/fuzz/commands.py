@@ -39,6 +39,9 @@ COMMANDS: Final = (
     "et-vm report good.pte! --debug-map map.json -o out.html",
     "et-vm report good.pte! --format json -o out.json",
     "et-vm profile good.pte! --repeat 1",
+    f"et-vm train step.pte! --data x.npz --save out.ptd {_LIMITS.rpartition(' --')[0]}",
+    "et-vm train step.pte --data x.npz! --save out.ptd",
+    "et-vm train step.pte --data x.npz --save out.ptd --resume state.ptd!",
     "et-vm bundle good.pte! --input ones -o out.bpte",
     "et-vm compare good.pte! plan.mlir --all",
     "et-vm debug good.pte! --command step --command registers --command back --command continue",
@@ -75,6 +78,17 @@ COMMANDS: Final = (
     "et-reduce net.mlir! --keep true -o out.mlir -q",
 )
 """Command lines; the damaged file is the one before `!`."""
+
+_STEP: Final = """program.buffer mutable @w : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>
+func.func @train_step(%x: tensor<2x4xf32>) -> tensor<f32> {
+  %w = program.load @w : tensor<4xf32>
+  %0 = edge.mul.Tensor %x, %w : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  %loss = edge.mean %0 : (tensor<2x4xf32>) -> tensor<f32>
+  %next = edge.mul.Scalar %w {other = 0.5} : tensor<4xf32>
+  program.store @w, %next : tensor<4xf32>
+  func.return %loss : tensor<f32>
+}
+"""
 
 _STORED: Final = """program.parameter @w : tensor<9x9xf32> = #program.data<f32, [VALUES]>
 func.func @forward(%x: tensor<2x9xf32>) -> tensor<2x9xf32> {
@@ -113,6 +127,7 @@ def good_files() -> dict[str, bytes]:
         "edge.mlir": EDGE.encode(),
         "plan.mlir": PLAN.encode(),
         "stored.mlir": _STORED.encode(),
+        "step.mlir": _STEP.encode(),
         "plan.csv": _PLAN_CSV,
         "run.etdp": etdump()[0],
         "run.bin": etdump()[1],
@@ -132,6 +147,8 @@ def good_files() -> dict[str, bytes]:
         for line in (
             "et-compile plan.mlir -q -o good.pte --debug-map map.json",
             "et-vm bundle good.pte --input x.npy -o good.bpte",
+            "et-compile step.mlir -q -o step.pte --target et-vm",
+            "et-vm train step.pte --data x.npz --save state.ptd",
             "et-opt stored.mlir -o stored.mlir",
             "et-compile stored.mlir -q -o stored.pte",
             "et-translate --pte-to-mlir stored.pte -o planned.mlir",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("train")
     (folder / "net.pte").write_bytes(compiled("adam:lr=0.05"))
     (folder / "rate.pte").write_bytes(compiled("sgd:lr=input"))
+    other = to_edge({"train_step": torch.export.export(nn.ReLU(), (torch.ones(BATCH, 6),))})
+    (folder / "other.pte").write_bytes(other.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer)
     draw = np.random.default_rng(0)
     weight = draw.standard_normal((6, 3))
     for name in ("train", "val"):
@@ -133,14 +136,15 @@ def test_learning_rate(folder: Path, capsys: Any) -> None:
 
 def test_interruption(folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The step that runs is completed, and the state saved."""
+    request = SimpleNamespace(is_requested=False)
 
     def interrupted(items: range, what: str) -> Iterator[int]:
         for item in items:
-            if item == 2 and what == "epoch 2":
-                signal.raise_signal(signal.SIGINT)
+            request.is_requested |= item == 2 and what == "epoch 2"
             yield item
 
     monkeypatch.setattr("et_tools.vm_train.progress", interrupted)
+    monkeypatch.setattr("et_tools.vm_train.Interruption", lambda stop: nullcontext(request))
     assert (
         main(["train", "net.pte", "--data", "train.npz", "--save", "out.ptd", "--epochs", "9"]) == ExitCode.OK
     )
@@ -165,6 +169,10 @@ def test_interruption(folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
         ),
         (("net.pte", "--data", "train.npz", "--method", "train"), "there is no method 'train', did you mean"),
         (("net.pte", "--data", "train.npz", "--resume", "train.npz"), "not a file of tensors"),
+        (
+            ("other.pte", "--data", "one.npz"),
+            "the first output is no loss: float32 [4, 6], expected one number",
+        ),
     ],
 )
 def test_what_does_not_fit(folder: Path, capsys: Any, options: tuple[str, ...], message: str) -> None:

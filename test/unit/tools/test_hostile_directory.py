@@ -58,6 +58,7 @@ LINES: Final = (
     Line("et-vm generate lm.pte --prompt a --max-new-tokens 2", 0, "lm.pte lm.tokenizer", full=None),
     Line("et-vm debug good.pte --command step --command registers", 0, "good.pte", full=None),
     Line("et-vm profile good.pte --repeat 1 --no-peak --trace t.json", 0, "good.pte", "t.json"),
+    Line("et-vm train step.pte --data x.npz --save s.ptd", 0, "step.pte x.npz", "s.ptd"),
     Line("et-vm info hostile.pte --plan --instructions", 0, "hostile.pte", full=None),
     Line(f"et-vm info {TITLE}.pte", 0, f"{TITLE}.pte", full=None),
     Line("et-vm report good.pte --debug-map map.json -o r.html", 0, "good.pte map.json", "r.html"),

@@ -57,6 +57,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "run of instructions as text": ("et-vm", "run", "planned.mlir"),
     "debug": ("et-vm", "debug", "x.pte", "--command", "continue"),
     "profile": ("et-vm", "profile", "x.pte"),
+    "train": ("et-vm", "train", "x.pte", "--method", "forward", "--data", "x.npz", "--save", "out.ptd"),
     "compare": ("et-vm", "compare", "x.pte", "x.pte"),
     "compare of texts": ("et-vm", "compare", "x.mlir", "x.mlir"),
     "bundle": ("et-vm", "bundle", "x.pte", "-o", "made.bpte"),
