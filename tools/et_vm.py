@@ -27,7 +27,7 @@ import sys
 from et_tools.arguments import CommandParser
 from et_tools.exit_codes import ExitCode, guarded, print_traceback
 from et_tools.messages import print_message
-from et_tools.vm_verbs import VERBS, add_verbs, verb_named
+from et_tools.vm_verbs import add_verbs, verb_named
 
 __all__ = ["main"]
 
