@@ -6,9 +6,11 @@ timings run one at a time on a machine.
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
 from et_sweep.server import Server, ServerDied
@@ -128,6 +130,29 @@ def _ask_on_worker(request: Request) -> Answer:
     return _worker_servers.ask(request)
 
 
+@contextmanager
+def _scheduler_there() -> Generator[None]:
+    """Raise `EngineError` where the scheduler goes away."""
+    from distributed.client import FutureCancelledError
+
+    try:
+        yield
+    except (OSError, TimeoutError, FutureCancelledError) as error:
+        message = f"the scheduler is gone: {error}; start it and the sweep again, which goes on where it was"
+        raise EngineError(message) from None
+
+
+def _result(future: Any) -> Answer:
+    """The answer of a task; of one whose workers died, `died`."""
+    from distributed.scheduler import KilledWorker
+
+    with _scheduler_there():
+        try:
+            return future.result()
+        except KilledWorker as error:
+            return {"died": f"workers died: {error}"}
+
+
 class DaskEngine:
     """Workers of `dask.distributed`: those of a scheduler at an address, or `workers` local ones.
 
@@ -144,6 +169,8 @@ class DaskEngine:
             raise EngineError(
                 f"the package distributed is not installed; install it with: {installation('sweep')}"
             ) from None
+        # What is lost is said once, by a message or a row.
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
         self._cluster = None
         try:
             if address is None:
@@ -155,50 +182,44 @@ class DaskEngine:
             raise EngineError(f"--scheduler {address}: there is no scheduler: {error}") from None
 
     def compile(self, requests: Sequence[Request]) -> Iterator[tuple[int, Answer]]:
-        return self._completed(requests, self._submit)
+        return self._completed(requests)
 
     def _submit(self, request: Request, workers: Sequence[str] | None = None) -> Any:
         return self._client.submit(_ask_on_worker, request, pure=False, retries=TRIES, workers=workers)
 
-    def _completed(
-        self, requests: Sequence[Request], submit: Callable[[Request], Any]
-    ) -> Iterator[tuple[int, Answer]]:
+    def _completed(self, requests: Sequence[Request]) -> Iterator[tuple[int, Answer]]:
         from distributed import as_completed
-        from distributed.client import FutureCancelledError
-        from distributed.scheduler import KilledWorker
 
-        futures = {submit(one): index for index, one in enumerate(requests)}
-        for future in as_completed(list(futures)):
-            try:
-                answer = future.result()
-            except KilledWorker as error:
-                answer = {"died": f"workers died: {error}"}
-            except FutureCancelledError as error:
-                raise EngineError(
-                    f"the scheduler is gone: {error}; start again, and the sweep goes on"
-                ) from None
-            yield futures[future], answer
+        with _scheduler_there():
+            futures = {self._submit(one): index for index, one in enumerate(requests)}
+            queue: Any = as_completed(list(futures))
+        for _ in requests:
+            with _scheduler_there():
+                future = next(queue)
+            yield futures.pop(future), _result(future)
             future.release()
 
     def time(self, requests: Sequence[Request]) -> Iterator[tuple[int, Answer]]:
-        machines = self._machines()
+        from distributed import as_completed
+
+        with _scheduler_there():
+            machines = self._machines()
         if not machines:
             raise EngineError("the scheduler has no workers to time on")
         left = list(enumerate(requests))
         running: dict[Any, tuple[int, str]] = {}
-        from distributed import as_completed
-
         queue: Any = as_completed()
         while left or running:
-            for machine in set(machines) - {one for _, one in running.values()}:
-                if left:
-                    index, request = left.pop(0)
-                    future = self._submit(request, [machines[machine]])
-                    running[future] = index, machine
-                    queue.add(future)
-            future = next(queue)
+            with _scheduler_there():
+                for machine in set(machines) - {one for _, one in running.values()}:
+                    if left:
+                        index, request = left.pop(0)
+                        future = self._submit(request, [machines[machine]])
+                        running[future] = index, machine
+                        queue.add(future)
+                future = next(queue)
             index, _ = running.pop(future)
-            yield index, future.result()
+            yield index, _result(future)
 
     def _machines(self) -> dict[str, str]:
         """The address of a worker for timings on each machine."""
