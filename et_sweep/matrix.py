@@ -259,9 +259,10 @@ def _check_model(model: str, folder: Path) -> None:
             raise MatrixError(f"the axis model: {rest} is no folder in {folder}")
         return
     file = model if model.endswith((".pt2", ".mlir", ".pte")) else model.rpartition(":")[0]
-    if not file:
+    if not file.endswith((".py", ".pt2", ".mlir", ".pte")):
+        # Of a module on the Python path, nothing says when a result is out of date.
         raise MatrixError(f"the axis model: {model!r} is no file.py:factory, .pt2 or hf:FOLDER")
-    if file.endswith((".py", ".pt2", ".mlir", ".pte")) and not (folder / file).is_file():
+    if not (folder / file).is_file():
         raise MatrixError(f"the axis model: {file} is no file in {folder}")
 
 

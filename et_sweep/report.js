@@ -5,7 +5,7 @@ const COLUMNS = [
   ["model"], ["backend"], ["target"], ["level"], ["quantize"], ["load"], ["options"], ["threads"], ["compiled"],
   ["delegated_share", (value) => `${(100 * value).toFixed(1)} %`], ["partitions"], ["file_bytes"], ["arena_bytes"],
   ["arena_bound_bytes"], ["peak_bytes"], ["error"], ["sqnr"], ["compile_seconds", time], ["min_seconds", time],
-  ["median_seconds", time], ["spread_seconds", time], ["relative_seconds"], ["noise_met"], ["tokens_per_second"],
+  ["median_seconds", time], ["spread_seconds", time], ["relative_seconds"], ["noise_met"],
   ["message"],
 ];
 

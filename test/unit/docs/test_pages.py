@@ -58,7 +58,7 @@ def test_long_pages_start_with_their_contents(page: Path) -> None:
 
 
 COMMANDS = (
-    *(["et-compile"], ["et-opt"], ["et-translate"], ["et-plan"], ["et-bisect"], ["et-reduce"]),
+    *(["et-compile"], ["et-opt"], ["et-translate"], ["et-plan"], ["et-bisect"], ["et-reduce"], ["et-sweep"]),
     *(
         ["et-vm", verb]
         for verb in (

@@ -73,6 +73,7 @@ def test_settings(folder: Path) -> None:
         ("[axes]\nmodel = [1.5]", "the axis model: 1.5 is neither a text nor a whole number"),
         ('[axes]\nmodel = "gone.py:small"', "the axis model: gone.py is no file in"),
         ('[axes]\nmodel = "hf:gone"', "the axis model: gone is no folder in"),
+        ('[axes]\nmodel = "package.module:small"', "is no file.py:factory, .pt2 or hf:FOLDER"),
         ('[axes]\nmodel = "small"', "is no file.py:factory, .pt2 or hf:FOLDER"),
         ('[axes]\nmodel = ["net.py:small", "net.py:small"]', "two cells have the key model=net.py:small"),
         ('[axes]\nmodel = "net.py:small"\nlevel = 3', "'3' is no level, give one of 0, 1, 2, s"),
