@@ -25,15 +25,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("missing.toml", 2, "missing.toml: No such file or directory"),
         ("net.py", 3, "net.py: "),
-        ("empty.toml", 3, "empty.toml: the axis model names nothing: give a value, 'none' for cells without it"),
+        (
+            "empty.toml",
+            3,
+            "empty.toml: the axis model names nothing: give a value, 'none' for cells without it",
+        ),
         ("matrix.toml --workers 2 --dask local:2", 2, "give one of --workers, --dask and --scheduler"),
         ("matrix.toml --dask local", 2, "--dask local: expected local:N, a number of workers"),
         ("matrix.toml --baseline other", 2, "--baseline other: table.jsonl cannot be read"),
-        ("matrix.toml -o other", 2, "other has results of the matrix 'other', not 'matrix': give another folder"),
+        (
+            "matrix.toml -o other",
+            2,
+            "other has results of the matrix 'other', not 'matrix': give another folder",
+        ),
         ("matrix.toml -o net.py", 2, "net.py is a file, not a folder"),
     ],
 )
-def test_mistakes(folder: Path, capsys: pytest.CaptureFixture[str], line: str, code: int, message: str) -> None:
+def test_mistakes(
+    folder: Path, capsys: pytest.CaptureFixture[str], line: str, code: int, message: str
+) -> None:
     assert main(line.split()) == code
     error = capsys.readouterr().err
     assert message in error
