@@ -3,9 +3,9 @@
     python -m bench.sweep_scheduler [--workers N …] [--cells N …]
 
 Drives the state machine of `distributed.scheduler` in this process, as its server does for messages: workers are
-added, tasks submitted, and each is reported done. There are no connections, so figures are processor time of the scheduler's
-state alone: what messages cost comes on top, and no sweep on one scheduler can be faster. Tasks have no dependencies, as
-those of sweeps.
+added, tasks submitted, and each is reported done. There are no connections: figures are processor time of the
+scheduler's state alone. What messages cost comes on top, and no sweep on one scheduler can be faster. Tasks have no
+dependencies, as those of sweeps.
 """
 
 from __future__ import annotations

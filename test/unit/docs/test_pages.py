@@ -97,6 +97,7 @@ ELSEWHERE = {
     "--rows": "python -m bench.quantized",
     "--sample": "pytest, by test/support/selection.py",
     "--samples": "python -m bench.target_costs",
+    "--resources": "dask worker",
     "--rewrite": "python -m walkthrough",
     "--stock": "python -m bench.memory",
     "--times": "python -m bench.quantized",
