@@ -8,6 +8,7 @@
 # make test-core   quick tests of the core, in a copy of the tree without the backends
 # make affected   the tests that a change can affect, and a share of the others: what CI runs of `make conformance`
 # make sweep  every sample that torch has of its operators, through everything; writes docs/ops.md
+# make sweep-models   the example models × 6 backends × 3 levels: a table and a report in build/sweep; it goes on where it was stopped
 # make docs   tables that are built, not committed: docs/generated/
 # make bench  twenty minutes: measures every published figure; writes docs/performance.md
 # make fuzz   1,000,000 damaged files and 100,000 random programs; it goes on where it was stopped
@@ -25,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo story check test conformance untyped lint types types-near stubs lit tests test-core cases random commands suites affected \
-	machines lit-near properties fuzz-quick walkthrough pages sweep docs bench fuzz mutants plans test-newest tosa-tools clients format \
+	machines lit-near properties fuzz-quick walkthrough pages sweep sweep-models docs bench fuzz mutants plans test-newest tosa-tools clients format \
 	regenerate clean
 
 # Each part says how long it took, and records it: `python -m dev.parts` compares that with what it may take.
@@ -162,6 +163,13 @@ sweep: $(VENV)/.test
 
 docs: $(VENV)/.test
 	$(BIN)/python -m dev.document_operators
+
+# Folder of results; make it again to go on. OPTIONS="--baseline FOLDER --cache".
+RESULTS := build/sweep
+OPTIONS :=
+
+sweep-models: $(VENV)/.test
+	$(BIN)/et-sweep bench/models.toml -o $(RESULTS) $(OPTIONS)
 
 bench: $(VENV)/.test
 	$(BIN)/python -W ignore -m bench

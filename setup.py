@@ -13,7 +13,7 @@ setup(
     long_description=re.sub(r"\[([^\]]+)\]\((?!https:)[^)]*\)", r"\1", README),
     long_description_content_type="text/markdown",
     packages=[
-        *find_packages(include=["et_ops*", "et_schema*", "et_ir*", "et_vm*", "et_backends*"]),
+        *find_packages(include=["et_ops*", "et_schema*", "et_ir*", "et_vm*", "et_backends*", "et_sweep*"]),
         "et_tools",
         *(f"et_tools.{package}" for package in find_packages("tools")),
     ],

@@ -30,11 +30,12 @@ EXTRAS = {
     "flatbuffers": "compiler",
     "llvmlite": "native",
     "openvino": "openvino",
+    "distributed": "sweep",
     "transformers": "llm",
     "safetensors": "llm",
 }
 """Extra of this project to install for a missing package."""
-_COMPILER = ("et_backends", "et_ir", "et_tools", "et_vm")
+_COMPILER = ("et_backends", "et_ir", "et_sweep", "et_tools", "et_vm")
 """Packages that the distribution of the runtime alone has nothing, or not everything, of."""
 
 

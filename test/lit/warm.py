@@ -29,7 +29,7 @@ from typing import Any, Final
 TOOLS: Final = ("filecheck", "xdsl-opt")
 """Commands of other packages."""
 COMMANDS: Final = (
-    *("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "et-bisect", "et-reduce"),
+    *("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "et-bisect", "et-reduce", "et-sweep"),
     *TOOLS,
 )
 PACKAGES: Final = ("et_backends", "et_ir", "et_schema", "et_vm", "et_tools")

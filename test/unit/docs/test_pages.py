@@ -58,7 +58,7 @@ def test_long_pages_start_with_their_contents(page: Path) -> None:
 
 
 COMMANDS = (
-    *(["et-compile"], ["et-opt"], ["et-translate"], ["et-plan"], ["et-bisect"], ["et-reduce"]),
+    *(["et-compile"], ["et-opt"], ["et-translate"], ["et-plan"], ["et-bisect"], ["et-reduce"], ["et-sweep"]),
     *(
         ["et-vm", verb]
         for verb in (
@@ -98,6 +98,7 @@ ELSEWHERE = {
     "--rows": "python -m bench.quantized",
     "--sample": "pytest, by test/support/selection.py",
     "--samples": "python -m bench.target_costs",
+    "--resources": "dask worker",
     "--rewrite": "python -m walkthrough",
     "--stock": "python -m bench.memory",
     "--times": "python -m bench.quantized",

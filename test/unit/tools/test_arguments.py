@@ -10,7 +10,7 @@ from support.command_line import Command
 from et_tools.vm_verbs import VERBS
 
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
-COMMANDS = ("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "et-bisect", "et-reduce")
+COMMANDS = ("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "et-bisect", "et-reduce", "et-sweep")
 SUBCOMMANDS = [("et-vm", verb.name) for verb in VERBS]
 
 

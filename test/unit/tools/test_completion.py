@@ -9,7 +9,7 @@ import sys
 import pytest
 from support.command_line import Command
 
-COMMANDS = ("et-opt", "et-compile", "et-translate", "et-vm", "et-plan", "et-bisect", "et-reduce")
+COMMANDS = ("et-opt", "et-compile", "et-translate", "et-vm", "et-plan", "et-bisect", "et-reduce", "et-sweep")
 
 
 def completions(command: Command, *words: str) -> list[str]:
