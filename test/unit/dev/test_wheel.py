@@ -14,7 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = {"et_backends", "et_ops", "et_schema", "et_ir", "et_vm", "et_tools"}
+PACKAGES = {"et_backends", "et_ops", "et_schema", "et_ir", "et_sweep", "et_vm", "et_tools"}
 LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "*.pyi", "build", "dist", "test")
 
 
