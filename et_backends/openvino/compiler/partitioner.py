@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from xdsl.dialects.builtin import i64
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -25,9 +26,10 @@ from et_ir.delegation.options import check_options
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
-from et_ir.dialects.program import GetOp
+from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.evaluation.arrays import array_of
 
 __all__ = ["BACKEND", "KEPT", "OpenvinoPartitioner"]
 
@@ -48,6 +50,8 @@ _JOINS: Final = ("edge.cat", "edge.stack")
 _LAYERS: Final = ("edge.convolution", "edge.linear", "edge.mm", "edge.addmm", "edge.bmm", "edge.baddbmm")
 _EXACT: Final = (0.0, None)
 """Limits that integers have whatever their scale."""
+_LARGEST: Final = 2.0**30
+"""Steps of a result that leave room for what is added to a bias in 32 bits."""
 _EXTREMES: Final = ("edge.maximum", "edge.minimum")
 
 
@@ -55,8 +59,9 @@ class OpenvinoSupport(RuleSupport):
     """Ops that there is a rule for, with 64-bit integers to convert on CPUs only.
 
     In quantized programs, some are left that OpenVINO 2026.4 computes wrong: concatenations between convolutions in 8
-    bits, and what takes a number of the program to the integers of its operand, where no layer is between it and the
-    quantization. There bounds are cut off to whole steps, and padding is 0 whatever its value and the zero point.
+    bits, convolutions with a bias beyond 32 bits, and what takes a number of the program to the integers of its
+    operand, where no layer is between it and the quantization. There bounds are cut off to whole steps, and padding is
+    0 whatever its value and the zero point.
     """
 
     def __init__(self, method: FuncOp, device: str):
@@ -64,6 +69,8 @@ class OpenvinoSupport(RuleSupport):
         self._converts = device == "CPU"
         self._quantized = any(isinstance(op, QUANTIZE) for op in method.walk())
         self._following = _following_integers(method)
+        module = method.parent_op()
+        self._symbols = Globals(module) if isinstance(module, ModuleOp) else None
 
     def refusal(self, op: Operation) -> Diagnostic | None:
         if self._quantized and op.name in _JOINS:
@@ -72,10 +79,48 @@ class OpenvinoSupport(RuleSupport):
             number = _number_among_integers(op)
             if number is not None:
                 return Diagnostic(f"{number} of restored integers, which OpenVINO may compute wrong")
+        if op.name == "edge.convolution" and self._has_bias_beyond_results(op):
+            return Diagnostic(
+                "a bias beyond 32 bits in steps of the result, which OpenVINO may compute wrong"
+            )
         converts = op.name == "edge.dim_order_ops._to_dim_order_copy"
         if converts and not self._converts and tensor_type(op.operands[0]).element_type == i64:
             return Diagnostic("64-bit integers, of which the device may compute 32 bits")
         return super().refusal(op)
+
+    def _has_bias_beyond_results(self, op: Operation) -> bool:
+        """Whether a constant bias has numbers that 32 bits do not hold in steps of the quantized result. Kernels of
+        processors with AMX convert results before they bound them.
+        """
+        assert isinstance(op, SchemaOp)
+        bias: SSAValue | None = op.arg("bias")
+        steps = _result_steps(op)
+        if not steps or bias is None or self._symbols is None:
+            return False
+        symbol = self._symbols.constant_of(bias)
+        if symbol is None or symbol.value is None:
+            return False
+        largest = float(np.abs(array_of(tensor_type(bias), symbol.value.blob)).max(initial=0.0))
+        return largest / min(steps) >= _LARGEST
+
+
+def _result_steps(op: SchemaOp) -> list[float]:
+    """The scales that the results of an op are quantized with, after pointwise operators too."""
+    found: list[float] = []
+    pending, seen = [*op.results], set[SSAValue]()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        for use in value.uses:
+            user = use.operation
+            step = _step(user, QUANTIZE)
+            if step is not None:
+                found.append(step)
+            elif isinstance(user, SchemaOp) and user.operator.is_pointwise:
+                pending += user.results
+    return found
 
 
 def _following_integers(method: FuncOp) -> set[SSAValue]:

@@ -385,3 +385,35 @@ def test_a_blob_that_the_disk_has_no_room_for(tmp_path: Path) -> None:
     assert (tmp_path / "blob").stat().st_size > 100
     with pytest.raises(ValueError, match=r"cannot compile the model for CPU: .*No space left on device"):
         export_apart(tmp_path / "model.xml", "CPU", Path("/dev/full"))
+
+
+@pytest.mark.parametrize(("largest", "taken"), [(7.0, True), (1e9, False)])
+def test_biases_beyond_the_integers_of_results(largest: float, taken: bool) -> None:
+    """Of processors with AMX, OpenVINO's kernels convert results to integers before they bound them."""
+    q = torch.ops.quantized_decomposed
+    bounds = (-128, 127, torch.int8)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("weight", torch.ones(2, 3, 1, 1, dtype=torch.int8))
+            self.register_buffer("bias", torch.tensor([0.5, largest]))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = q.dequantize_per_tensor(q.quantize_per_tensor(x, 0.02, 0, *bounds), 0.02, 0, *bounds)
+            weight = q.dequantize_per_tensor(self.weight, 0.01, 0, *bounds)
+            made = torch.relu(nn.functional.conv2d(x, weight, self.bias))
+            return q.dequantize_per_tensor(
+                q.quantize_per_tensor(made, 0.05, -128, *bounds), 0.05, -128, *bounds
+            )
+
+    x = torch.randn(1, 3, 4, 4)
+    edge = to_edge_transform_and_lower(torch.export.export(Net(), (x,)), partitioner=[OpenvinoPartitioner()])
+    assert edge.delegation is not None
+    left = [one for one in edge.delegation.left_out if one.subject == "edge.convolution"]
+    reasons = [note.text for one in left for note in one.notes]
+    wanted = "a bias beyond 32 bits in steps of the result, which OpenVINO may compute wrong"
+    assert not reasons if taken else any(wanted in text for text in reasons), reasons
+    buffer = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime.get().load_program(buffer, allow_native=True).load_method("forward")
+    assert (torch.as_tensor(method.execute([x])[0]) - Net()(x)).abs().max() <= 0.0501
